@@ -135,6 +135,12 @@ pub struct CosimArgs {
     /// cycles as the generated one
     #[arg(help_heading = options::HARDWARE, long, requires = "rtl", conflicts_with = "step")]
     jump: bool,
+    /// Refuse CTAs at each of the front end's CTA ports in so many of 100 cycles, by chance, the same ones in every run: 0 to 90 [default: 0]
+    ///
+    /// Real SMs are not always ready. What was refused must be offered until it is taken; if it is not, the exit status is 1. Every cycle is
+    /// simulated.
+    #[arg(help_heading = options::HARDWARE, long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=90))]
+    cta_stalls: Option<u8>,
     /// Seed of the state that the design does not initialise; the golden model has no such state [default: 0]
     #[arg(help_heading = options::HARDWARE, long)]
     seed: Option<u64>,
@@ -355,6 +361,7 @@ fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
         ("active", args.active.is_some(), WINDOW),
         ("places", args.places.is_some(), WINDOW),
         ("hold-idle", args.hold_idle, WINDOW),
+        ("cta-stalls", args.cta_stalls.is_some(), WINDOW),
         ("seed", args.seed.is_some(), WINDOW),
     ];
     options::used(policies, options.into_iter().chain(hardware))?;
@@ -423,6 +430,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.graph_window = args.graph_window;
     // A jump relies on what the generated front end does while nothing moves.
     simulation.step = args.step || (rtl.is_some() && !args.jump);
+    simulation.cta_stalls = args.cta_stalls.unwrap_or(0);
     simulation.record = args.timeline.is_some();
     simulation.progress = slow_progress;
     if args.strict_algorithm1 {

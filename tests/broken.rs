@@ -52,6 +52,18 @@ fn noticed(name: &str, request: Request, module: &str, from: &str, to: &str) {
 
 /// Runs a stream on a front end with the fault, alone or beside its model.
 fn co_simulate(workload: &str, module: &str, from: &str, to: &str, lockstep: bool) -> SimError {
+    co_simulate_with_stalls(0, workload, module, from, to, lockstep).expect_err("the fault is not noticed")
+}
+
+/// The same where CTA ports refuse in so many of 100 cycles.
+fn co_simulate_with_stalls(
+    percent: u8,
+    workload: &str,
+    module: &str,
+    from: &str,
+    to: &str,
+    lockstep: bool,
+) -> Result<(), SimError> {
     let spec = BlockSpec::new("kernel_scheduler", scheduler(8)).unwrap_or_else(|e| panic!("{e}"));
     let BlockSpec::KernelScheduler(params) = spec else { panic!("{spec:?}") };
     let path = format!("{}/workloads/{workload}.ktrace.jsonl", env!("CARGO_MANIFEST_DIR"));
@@ -61,6 +73,7 @@ fn co_simulate(workload: &str, module: &str, from: &str, to: &str, lockstep: boo
     let profile = Profile { sms: 8, ..Profile::load("rtx3070").expect("it is built in") };
     let mut simulation = CoSimulation::new(profile, params);
     simulation.policies = vec![Policy::Window];
+    simulation.cta_stalls = percent;
     simulation.arbiters.retain(|arbiter| arbiter.name() == "typed");
     simulation.partitions = Partitions::parse("0-3,4-7", 8).expect("ranges");
     let engine = |params| {
@@ -71,9 +84,10 @@ fn co_simulate(workload: &str, module: &str, from: &str, to: &str, lockstep: boo
         let engine = FlatEngine::new("broken", params, model).unwrap_or_else(|e| panic!("{e}"));
         Ok(Box::new(engine) as Box<dyn FrontEndEngine>)
     };
-    match simulation.run(&stream, engine).expect_err("the fault is not noticed") {
-        RunError::Simulation(error) => error,
-        RunError::Engine(error) => panic!("{error}"),
+    match simulation.run(&stream, engine) {
+        Ok(_) => Ok(()),
+        Err(RunError::Simulation(error)) => Err(error),
+        Err(RunError::Engine(error)) => panic!("{error}"),
     }
 }
 
@@ -111,6 +125,16 @@ fn a_co_simulation_notices_a_cta_outside_its_partition() {
     let [from, to] = ["kept_2 = at_u_2_q & ~write_hot_i;", "kept_2 = at_u_2_q;"];
     let error = co_simulate("mix-reduction", "sm_partition_group", from, to, false);
     assert!(matches!(error, SimError::OutsidePartition { .. }) && error.is_wrong(), "{error}");
+}
+
+/// Only where something is refused does it show.
+#[test]
+fn a_co_simulation_notices_an_offer_that_is_not_kept() {
+    let [from, to] = ["held_d = goes;", "held_d = 4'h0;"];
+    let run = |percent| co_simulate_with_stalls(percent, "mix-reduction", "cta_channel", from, to, false);
+    run(0).unwrap_or_else(|e| panic!("{e}"));
+    let error = run(20).expect_err("the fault is not noticed");
+    assert!(matches!(error, SimError::OfferChanged { .. }) && error.is_wrong(), "{error}");
 }
 
 #[test]

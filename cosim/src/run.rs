@@ -83,6 +83,9 @@ pub struct CoSimulation {
     pub rule: HazardRule,
     /// Visit every cycle; otherwise time jumps, with the same results.
     pub step: bool,
+    /// `window`: in so many of 100 cycles a CTA port refuses what is offered, each by chance, the same ones in every run; at most 90. Then
+    /// every cycle is visited.
+    pub cta_stalls: u8,
     /// Keep what timelines need.
     pub record: bool,
     /// Told the name of each policy when it begins.
@@ -114,6 +117,7 @@ impl CoSimulation {
             graph_window: None,
             rule: HazardRule::Exact,
             step: false,
+            cta_stalls: 0,
             record: false,
             progress: |_| (),
         }
@@ -209,6 +213,7 @@ impl CoSimulation {
                 fifo_depth: self.fifo_depth,
                 driver_launch: self.driver_launch,
                 kernel_end_ns: self.kernel_end_ns,
+                cta_stalls: self.cta_stalls,
             },
             software_slots: self.software_slots,
             streams: self.streams,
@@ -299,7 +304,8 @@ impl CoSimulation {
             driver_launch: self.driver_launch,
             kernel_end: profile.cycles(self.kernel_end_ns),
             rule: self.rule,
-            step: self.step,
+            step: self.step || self.cta_stalls > 0,
+            cta_stalls: self.cta_stalls,
         };
         let mut host = WindowHost::new(profile, &self.partitions, &machine, options, engine)?;
         let simulated = self.simulate(&mut host, &mut machine)?;
@@ -364,7 +370,7 @@ impl CoSimulation {
     }
 
     fn simulate(&self, host: &mut dyn Host, machine: &mut Machine<'_>) -> Result<Simulated, SimError> {
-        simulate(host, machine, self.step)
+        simulate(host, machine, self.step || self.cta_stalls > 0)
     }
 }
 
@@ -488,6 +494,13 @@ pub struct SchedulerReport {
     pub driver_launch: bool,
     /// Nanoseconds from the end of a kernel's last CTA until the hardware takes notice.
     pub kernel_end_ns: u64,
+    /// In so many of 100 cycles a CTA port refused.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cta_stalls: u8,
+}
+
+fn is_zero(percent: &u8) -> bool {
+    *percent == 0
 }
 
 /// One policy's numbers.
@@ -622,6 +635,10 @@ impl RunReport {
             0 => String::new(),
             ns => format!(", kernels end {ns} ns late"),
         };
+        let stalls = match s.cta_stalls {
+            0 => String::new(),
+            percent => format!(", CTA ports stall in {percent} % of cycles"),
+        };
         let mut parts = Vec::new();
         if let Some(engine) = &s.engine {
             let pipelined = if s.pipelined { ", pipelined," } else { "" };
@@ -632,7 +649,7 @@ impl RunReport {
                 None => String::new(),
             };
             parts.push(format!(
-                "window: {}{pipelined} of {}, {}, M = {}, {}{lanes}{active}, queue {}{driver}{late}, dispatcher {engine} at {} MHz",
+                "window: {}{pipelined} of {}, {}, M = {}, {}{lanes}{active}, queue {}{driver}{late}{stalls}, dispatcher {engine} at {} MHz",
                 s.window,
                 counted(s.slots, "slot"),
                 counted(s.retire_ports, "retire port"),

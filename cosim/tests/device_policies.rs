@@ -17,9 +17,34 @@ use windlass_rtl::params::{ArbiterKind, Encoding, SchedulerParams, WindowKind};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
 
+/// Every CTA is placed in the end, later than where nothing is refused, and the ports of both ways refuse in the same cycles.
+#[test]
+fn refused_ctas_are_offered_until_they_are_taken() {
+    // One after the other, so that what comes later ends later.
+    let stream = stream((0..8).map(|i| kernel("k", 64, &[i], &[i + 1])).collect());
+    for places in [1, 4] {
+        let policies = vec![Policy::Window];
+        let plain = CoSimulation { places, policies, record: true, ..cosim(scheduler(WindowKind::List, 8)) };
+        let cycles = |cta_stalls| {
+            let outcome = run(&CoSimulation { cta_stalls, ..plain.clone() }, &stream);
+            for recording in &outcome.recordings {
+                assert_eq!(recording.ctas.len(), 8 * 64, "{}", recording.name());
+            }
+            let cycles: Vec<u64> = outcome.report.policies.iter().map(|policy| policy.cycles).collect();
+            assert_eq!(cycles.len(), ARBITERS.len());
+            (cycles, outcome.report.table())
+        };
+        let [(none, table), (some, said), (most, _)] = [0, 50, 90].map(cycles);
+        let later = |a: &[u64], b: &[u64]| a.iter().zip(b).all(|(a, b)| a < b);
+        assert!(later(&none, &some) && later(&some, &most), "{places}: {none:?} {some:?} {most:?}");
+        assert!(said.contains("CTA ports stall in 50 % of cycles") && !table.contains("stall in"), "{said}");
+        assert_eq!(cycles(50).0, some, "the same cycles refuse in every run");
+    }
+}
+
 #[test]
 fn flat_ports_decide_as_the_model_does() {
-    let cosim = cosim(scheduler(WindowKind::Matrix, 16));
+    let cosim = CoSimulation { cta_stalls: 10, ..cosim(scheduler(WindowKind::Matrix, 16)) };
     let stream = shipped("mix-fork", 24);
     let flat = |params| {
         let flat = FlatEngine::new("flat", params, BlockSpec::FrontEnd(params).model()).expect("all ports");

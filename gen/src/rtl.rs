@@ -8,6 +8,7 @@ use crate::output;
 use crate::synth::flow::{self, Workplace};
 use crate::synth::{SynthesisError, Yosys};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use thiserror::Error;
@@ -19,7 +20,7 @@ use windlass_rtl::port::{Direction, Port};
 pub struct Rtl {
     /// Its top module.
     pub top: String,
-    /// Its files, names without directory and texts, in the order in which tools read them.
+    /// Its files, names without directory and texts, in the order in which tools read them; [`sources`] are those that they are given.
     pub files: Vec<(String, String)>,
     /// The ports of its top module, the clock included.
     pub ports: Vec<Port>,
@@ -47,6 +48,48 @@ impl From<&Design> for Rtl {
             asynchronous: design.reset_kind() == ResetKind::Asynchronous,
         }
     }
+}
+
+/// The names of those of `files` that tools are to be given: what another one includes is read there.
+pub fn sources(files: &[(String, String)]) -> impl Iterator<Item = &str> {
+    let included: BTreeSet<&str> =
+        files.iter().flat_map(|(_, text)| includes(text).into_iter().map(|place| &text[place])).collect();
+    files.iter().map(|(name, _)| name.as_str()).filter(move |name| !included.contains(name))
+}
+
+/// Where the names stand of the files that Verilog includes by a literal name, without their quotation marks.
+fn includes(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(step) = text[at..].find(['/', '"', '`']) {
+        at += step;
+        let rest = &text[at..];
+        let name = rest.strip_prefix("`include").map(|after| after.trim_start_matches([' ', '\t']));
+        if let Some(name) = name.and_then(|after| after.strip_prefix('"')) {
+            let begin = text.len() - name.len();
+            let length = name.find(['"', '\n']).unwrap_or(name.len());
+            if name[length..].starts_with('"') {
+                found.push(begin..begin + length);
+            }
+            at = begin + length;
+        } else if rest.starts_with("//") {
+            at += rest.find('\n').unwrap_or(rest.len());
+            continue;
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            at += comment.find("*/").map_or(rest.len(), |end| end + 4);
+            continue;
+        } else if let Some(string) = rest.strip_prefix('"') {
+            let mut escaped = false;
+            let end = string.find(|c| {
+                let is_end = (c == '"' && !escaped) || c == '\n';
+                escaped = c == '\\' && !escaped;
+                is_end
+            });
+            at += end.map_or(rest.len(), |end| end + 1);
+        }
+        at = (at + 1).min(text.len());
+    }
+    found
 }
 
 /// How the `real` ports of a module, with no direction where it is an inout, differ from those that it should have.
@@ -173,7 +216,7 @@ pub enum RtlError {
         path: PathBuf,
     },
     /// Lines of a list that are no names of files.
-    #[error("{}: a list has a name of a file in each line, and comments that begin with // or #; instead of one:\n  {}", path.display(), lines.join("\n  "))]
+    #[error("{}: a list has a name of a file in each line, or +incdir+FOLDER, and comments that begin with // or #; instead of one:\n  {}", path.display(), lines.join("\n  "))]
     Lines {
         /// The list.
         path: PathBuf,
@@ -204,7 +247,8 @@ pub struct Source {
 impl Source {
     /// Reads a folder of `windlass gen`, a list of files (`.f`), or one file (`.v`, `.sv`).
     ///
-    /// The files of a list are relative to it. The top module is the one that the metadata beside it names, else it is called as the file is.
+    /// The files of a list are relative to it. What they include by a literal name is read, too: from the folder of the file that includes it,
+    /// from the list's, or from one that the list names (`+incdir+FOLDER`). The top module is the one that the metadata beside it names, else it is called as the file is.
     pub fn read(path: &Path) -> Result<Self, RtlError> {
         let found = fs::metadata(path).map_err(failed(path))?;
         let list = if found.is_dir() { list_of(path)? } else { path.to_path_buf() };
@@ -219,13 +263,17 @@ impl Source {
                 Ok(Self { path: path.to_path_buf(), top: stem, files, asynchronous, arguments })
             }
             Some("v" | "sv") => {
-                let name = name(path);
-                check_names(path, std::slice::from_ref(&name))?;
-                let files = vec![(name, text(path).map_err(failed(path))?)];
+                let files =
+                    with_included(path, vec![(path.to_path_buf(), text(path).map_err(failed(path))?)], &[])?;
                 Ok(Self { path: path.to_path_buf(), top: stem, files, asynchronous: false, arguments: None })
             }
             _ => Err(RtlError::Kind { path: path.to_path_buf() }),
         }
+    }
+
+    /// Its files, as [`Rtl::files`].
+    pub fn files(&self) -> &[(String, String)] {
+        &self.files
     }
 
     /// The same with another module at the top.
@@ -273,13 +321,16 @@ fn list_of(folder: &Path) -> Result<PathBuf, RtlError> {
 fn listed(list: &Path) -> Result<Vec<(String, String)>, RtlError> {
     let listed = text(list).map_err(failed(list))?;
     let here = list.parent().unwrap_or(Path::new(""));
-    let (mut paths, mut lines) = (Vec::new(), Vec::new());
+    let (mut paths, mut folders, mut lines) = (Vec::new(), Vec::new(), Vec::new());
     for (number, line) in listed.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.split_once("//").map_or(line, |(before, _)| before).trim();
         match line {
             "" => {}
             _ if line.starts_with('#') => {}
-            // An option of some simulator, or several names.
+            _ if line.starts_with("+incdir+") && !line.contains(char::is_whitespace) => {
+                folders.extend(line["+incdir+".len()..].split('+').map(|folder| here.join(folder)));
+            }
+            // Another option of some simulator, or several names.
             _ if line.starts_with(['+', '-']) || line.contains(char::is_whitespace) => {
                 lines.push(format!("line {}: {line}", number + 1));
             }
@@ -293,15 +344,50 @@ fn listed(list: &Path) -> Result<Vec<(String, String)>, RtlError> {
     if paths.is_empty() {
         return Err(RtlError::Empty { path });
     }
-    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
-    check_names(list, &names)?;
-    let read = |path: PathBuf| {
-        text(&path).map_err(|source| RtlError::Listed { list: list.to_path_buf(), path, source })
+    check_names(list, &paths)?;
+    let read = |path: PathBuf| match text(&path) {
+        Ok(text) => Ok((path, text)),
+        Err(source) => Err(RtlError::Listed { list: list.to_path_buf(), path, source }),
     };
-    names.into_iter().zip(paths).map(|(name, path)| Ok((name, read(path)?))).collect()
+    with_included(list, paths.into_iter().map(read).collect::<Result<_, _>>()?, &folders)
 }
 
-fn check_names(path: &Path, files: &[String]) -> Result<(), RtlError> {
+/// The files, and what they include, by their names without a folder: all stand in one while a tool works. What is not found is for the tool to
+/// say: it may be within an `` `ifdef ``.
+fn with_included(
+    list: &Path,
+    mut files: Vec<(PathBuf, String)>,
+    folders: &[PathBuf],
+) -> Result<Vec<(String, String)>, RtlError> {
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut known: BTreeSet<PathBuf> = files.iter().map(|(path, _)| real(path)).collect();
+    let own = |path: &Path| path.parent().unwrap_or(Path::new("")).to_path_buf();
+    let mut next = 0;
+    while let Some((path, text)) = files.get_mut(next) {
+        next += 1;
+        let from = [own(path), own(list)];
+        let mut more = Vec::new();
+        // From the last: what stands before a name stays where it is.
+        for place in includes(text).into_iter().rev() {
+            let mut candidates = from.iter().chain(folders).map(|folder| folder.join(&text[place.clone()]));
+            let Some(included) = candidates.find(|path| path.is_file()) else { continue };
+            text.replace_range(place, &name(&included));
+            if known.insert(real(&included)) {
+                more.push(included);
+            }
+        }
+        for path in more.into_iter().rev() {
+            let text = self::text(&path).map_err(failed(&path))?;
+            files.push((path, text));
+        }
+    }
+    let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.clone()).collect();
+    check_names(list, &paths)?;
+    Ok(files.into_iter().map(|(path, text)| (name(&path), text)).collect())
+}
+
+fn check_names(path: &Path, files: &[PathBuf]) -> Result<(), RtlError> {
+    let files: Vec<String> = files.iter().map(|path| name(path)).collect();
     let mut seen = BTreeSet::new();
     let is_plain = |name: &str| {
         !name.starts_with(['-', '.']) && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
@@ -383,12 +469,58 @@ mod tests {
             Source::read(&file(name, text)).expect_err(name).to_string().replace('\\', "/")
         };
         assert!(
-            wrong("a.f", "mine.v\n+incdir+x\na.v b.v\n").ends_with("line 2: +incdir+x\n  line 3: a.v b.v")
+            wrong("a.f", "mine.v\n+define+x\na.v b.v\n").ends_with("line 2: +define+x\n  line 3: a.v b.v")
         );
         assert!(wrong("b.f", "mine.v\nrtl/../mine.v\n").contains("twice, or have other signs"));
         assert!(wrong("c.f", "# nothing\n").contains("names no file"));
         assert!(wrong("d.f", "not/there.v\n").contains("not/there.v"));
         assert!(wrong("e.txt", "").contains("none of .f, .v, .sv"));
         assert!(wrong("a space.v", "").contains("rename"));
+    }
+
+    #[test]
+    fn what_is_included_is_read_wherever_it_stands_and_given_to_no_tool() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        };
+        file("inc/widths.svh", "`include \"sub/more.svh\" // here\n");
+        file("inc/sub/more.svh", "`define W 8\n");
+        file("rtl/beside.vh", "`include  \"beside.vh\"\n");
+        file("rtl/part.v", "/* `include \"no.v\" */ `include \"beside.vh\"\n// `include \"mine.v\"\n");
+        let text =
+            "`include \"widths.svh\"\n`ifdef X\n`include \"not/there.vh\"\n`endif\nmodule mine; endmodule\n";
+        let mine = file("mine.v", text);
+        let list = file("mine.f", "+incdir+elsewhere+inc\nrtl/part.v\nmine.v\n");
+        let files = Source::read(&list).unwrap().files;
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["part.v", "mine.v", "beside.vh", "widths.svh", "more.svh"]);
+        assert_eq!(files[1].1, text, "as it was");
+        assert_eq!(files[3].1, "`include \"more.svh\" // here\n", "all stand in one folder");
+        assert_eq!(sources(&files).collect::<Vec<_>>(), ["part.v", "mine.v"]);
+        // A file alone has what stands beside it; without the list's folders one header is not found.
+        assert_eq!(Source::read(&mine).unwrap().files.len(), 1);
+        file("widths.svh", "");
+        assert_eq!(Source::read(&mine).unwrap().files.len(), 2);
+        // Two headers of one name.
+        file("other/widths.svh", "");
+        file("mine.v", "`include \"other/widths.svh\"\n`include \"widths.svh\"\n");
+        let error = Source::read(&mine).expect_err("two of one name").to_string();
+        assert!(error.contains("taken twice") && error.contains("widths.svh"), "{error}");
+        for (text, found) in [
+            ("\"`include\" `include \"a.v\"b", vec!["a.v"]),
+            ("x = \"\\\"`include \"; `include\"a.v\"", vec!["a.v"]),
+            ("/* `include \"a.v\"", vec![]),
+            ("`include \"a.v\n\" `include `FILE `included \"x\"", vec![]),
+        ] {
+            assert_eq!(
+                includes(text).into_iter().map(|place| &text[place]).collect::<Vec<_>>(),
+                found,
+                "{text}"
+            );
+        }
     }
 }

@@ -206,6 +206,26 @@ pub enum SimError {
         /// How much the SM has left.
         free: u32,
     },
+    /// A CTA that waited was not offered on.
+    #[error(
+        "cycle {cycle}: {engine} offered CTA {index} of kernel {kernel} for SM {sm} on port {port} before; it was not taken, and the port {why}"
+    )]
+    OfferChanged {
+        /// When.
+        cycle: u64,
+        /// The front end.
+        engine: String,
+        /// The CTA port.
+        port: usize,
+        /// The kernel.
+        kernel: String,
+        /// Number of the CTA in its grid.
+        index: u32,
+        /// The SM.
+        sm: u8,
+        /// What is offered now.
+        why: String,
+    },
     /// A CTA outside its kernel's SM partition.
     #[error(
         "cycle {cycle}: {engine} placed a CTA of kernel {kernel} on SM {sm}, which is not in partition {partition}"

@@ -2,7 +2,7 @@
 //! packets into a queue of bounded depth; the ports are driven in every SM clock cycle in which anything could move.
 //!
 //! In a cycle: packets that have arrived are on the host channel, CTAs that have ended on the completion channels; the outputs are
-//! read: a CTA on a CTA channel runs on its SM from this cycle on; then the clock rises. Everything that comes out is checked
+//! read: a CTA that is taken from a CTA channel runs on its SM from this cycle on; then the clock rises. Everything that comes out is checked
 //! against the device, which knows exactly what runs where.
 
 use super::machine::Machine;
@@ -11,9 +11,12 @@ use crate::device::{Completion, CtaEnd, NoRoom};
 use crate::latency::{Cycle, WindowMeter};
 use crate::partition::Partitions;
 use crate::profile::Profile;
+use crate::stimulus::Rng;
 use std::collections::VecDeque;
 use windlass_gen::table::counted;
-use windlass_rtl::front_end::{CtaDone, CtaOut, CtaType, FrontEndIn, FrontEndOut, Launch, PartitionWrite};
+use windlass_rtl::front_end::{
+    CtaDone, CtaOut, CtaType, FrontEndIn, FrontEndOut, Launch, MAX_CTA_PORTS, PartitionWrite,
+};
 use windlass_rtl::kernel_scheduler::HostBeat;
 use windlass_rtl::params::{ArbiterKind, DONE_PORTS, Encoding, FrontEndParams};
 use windlass_runtime::host::{self, HazardRule, ScheduledList, Upstream};
@@ -29,6 +32,9 @@ const PERIOD: u64 = 6;
 /// The same with up to four kernels per type that wait for room: 3, 4, 6, 9 and 12 divide it.
 const LONG_PERIOD: u64 = 36;
 
+/// The same cycles refuse in every run.
+const STALL_SEED: u64 = 1;
+
 /// Options of the host and its hardware.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowOptions {
@@ -42,6 +48,8 @@ pub(crate) struct WindowOptions {
     pub rule: HazardRule,
     /// Simulate the front end in every cycle.
     pub step: bool,
+    /// In so many of 100 cycles a CTA port refuses, each by chance. Then every cycle is simulated.
+    pub cta_stalls: u8,
 }
 
 /// A kernel's time in a window slot, in cycles.
@@ -80,7 +88,8 @@ struct InFlight {
     launch: Launch,
     /// When, and from which slot.
     dispatch: Option<(u64, u8)>,
-    /// CTAs placed, CTAs that have ended, and CTAs whose completion was taken.
+    /// CTAs that were offered, were placed, have ended, and whose completion was taken.
+    offered: u32,
     placed: u32,
     ended: u32,
     done: u32,
@@ -123,6 +132,10 @@ pub(crate) struct WindowHost<'e> {
     ending: VecDeque<(u64, CtaEnd)>,
     /// CTAs that have ended, by completion channel.
     ended: [VecDeque<CtaEnd>; DONE_PORTS],
+    /// What each CTA port offered and was refused, and its kernel.
+    held: [Option<(CtaOut, usize)>; MAX_CTA_PORTS],
+    /// Which cycles refuse.
+    stalls: Rng,
     /// CTAs of dispatched kernels that are not placed, by channel.
     unplaced: [u64; 2],
     /// Kernels with such CTAs, in order of dispatch.
@@ -185,6 +198,8 @@ impl<'e> WindowHost<'e> {
             slot_of: vec![None; kernels],
             ending: VecDeque::new(),
             ended: Default::default(),
+            held: [None; MAX_CTA_PORTS],
+            stalls: Rng::new(STALL_SEED),
             unplaced: [0; 2],
             waiting: Vec::new(),
             possible: None,
@@ -243,7 +258,9 @@ impl<'e> WindowHost<'e> {
         Ok(())
     }
 
-    fn inputs(&self, now: u64) -> FrontEndIn {
+    fn inputs(&mut self, now: u64) -> FrontEndIn {
+        let (stalls, percent) = (&mut self.stalls, self.options.cta_stalls);
+        let cta_ready = std::array::from_fn(|_| percent == 0 || !stalls.percent(percent.into()));
         let front = self.host.queue.front().filter(|packet| packet.arrives <= now);
         let done = |port: &VecDeque<CtaEnd>| {
             port.front().map(|cta| CtaDone { sm: cta.sm as u8, slot: self.slot_of[cta.kernel].unwrap_or(0) })
@@ -252,6 +269,7 @@ impl<'e> WindowHost<'e> {
             host: front.and_then(|packet| Some((*packet.beats.front()?, packet.launch))),
             done: std::array::from_fn(|p| done(&self.ended[p])),
             partition: self.host.partitions.front().copied(),
+            cta_ready,
             ..FrontEndIn::IDLE
         }
     }
@@ -310,7 +328,7 @@ impl<'e> WindowHost<'e> {
             slots: self.slots.len(),
             waiting: !self.waiting.is_empty(),
             possible,
-            placed: out.cta.iter().flatten().count() as u64,
+            placed: taken(input, out).count() as u64,
             out: out.scheduler,
             run: out.run,
         });
@@ -329,11 +347,25 @@ impl<'e> WindowHost<'e> {
         }
         let places = self.options.params.dispatch().places();
         for (channel, ports) in out.cta.chunks(places).enumerate() {
-            let mut ctas: Vec<&CtaOut> = ports.iter().flatten().collect();
+            let first = channel * places;
+            let mut ctas: Vec<(usize, CtaOut)> = Vec::new();
+            for (port, cta) in ports.iter().enumerate().map(|(p, cta)| (first + p, *cta)) {
+                if let Some((held, kernel)) = self.held[port] {
+                    self.still_offered(port, kernel, &held, cta, machine)?;
+                }
+                ctas.extend(cta.map(|cta| (port, cta)));
+            }
             // A grid's CTAs are on the ports in any order.
-            ctas.sort_by_key(|cta| cta.index);
-            for cta in ctas {
-                self.place(channel, cta, machine)?;
+            ctas.sort_by_key(|(_, cta)| cta.index);
+            for (port, cta) in ctas {
+                let kernel = match self.held[port] {
+                    None => self.offered(channel, &cta, machine)?,
+                    Some((_, kernel)) => kernel,
+                };
+                self.held[port] = (!input.cta_ready[port]).then_some((cta, kernel));
+                if input.cta_ready[port] {
+                    self.place(channel, kernel, &cta, machine)?;
+                }
             }
         }
         for slot in out.retired.into_iter().flatten() {
@@ -422,8 +454,33 @@ impl<'e> WindowHost<'e> {
         Ok(())
     }
 
-    /// A CTA came out of a channel: it starts on its SM, if everything about it is right.
-    fn place(&mut self, channel: usize, cta: &CtaOut, machine: &mut Machine<'_>) -> Result<(), SimError> {
+    /// What was refused is offered until it is taken.
+    fn still_offered(
+        &self,
+        port: usize,
+        kernel: usize,
+        held: &CtaOut,
+        now: Option<CtaOut>,
+        machine: &Machine<'_>,
+    ) -> Result<(), SimError> {
+        let why = match now {
+            Some(now) if now == *held => return Ok(()),
+            Some(now) => format!("now offers number {} of id {}, on SM {}", now.index, now.id, now.sm),
+            None => "now offers none".into(),
+        };
+        Err(SimError::OfferChanged {
+            cycle: machine.now(),
+            engine: self.engine.name(),
+            port,
+            kernel: machine.stream.label(kernel),
+            index: held.index,
+            sm: held.sm,
+            why,
+        })
+    }
+
+    /// A CTA is offered on a channel for the first time; its kernel, if everything about it is right.
+    fn offered(&mut self, channel: usize, cta: &CtaOut, machine: &Machine<'_>) -> Result<usize, SimError> {
         let (cycle, sm) = (machine.now(), cta.sm);
         let dispatched = self.slots.get(usize::from(cta.slot)) == Some(&Some(cta.id));
         let flight = self.in_flight[usize::from(cta.id)].as_mut().filter(|_| dispatched);
@@ -433,9 +490,9 @@ impl<'e> WindowHost<'e> {
         };
         let (kernel, launch) = (flight.kernel, flight.launch);
         let arbiter = self.options.params.dispatch().arbiter();
-        let why = if cta.index != flight.placed {
-            Some(format!("it is number {} of the grid, number {} comes next", cta.index, flight.placed))
-        } else if flight.placed == launch.grid {
+        let why = if cta.index != flight.offered {
+            Some(format!("it is number {} of the grid, number {} comes next", cta.index, flight.offered))
+        } else if flight.offered == launch.grid {
             Some(match launch.grid {
                 1 => "the only CTA of its grid was placed".into(),
                 grid => format!("all {grid} CTAs of its grid were placed"),
@@ -465,13 +522,28 @@ impl<'e> WindowHost<'e> {
             let partition = launch.partition;
             return Err(SimError::OutsidePartition { cycle, engine, kernel, sm, partition });
         }
+        flight.offered += 1;
+        Ok(kernel)
+    }
+
+    /// A CTA was taken from its channel: it starts on its SM, if that has room.
+    fn place(
+        &mut self,
+        channel: usize,
+        kernel: usize,
+        cta: &CtaOut,
+        machine: &mut Machine<'_>,
+    ) -> Result<(), SimError> {
+        let (cycle, sm) = (machine.now(), cta.sm);
         if let Err(NoRoom { resource, needed, free }) = machine.place(kernel, sm.into()) {
-            let (engine, kernel) = named(machine);
+            let (engine, kernel) = (self.engine.name(), machine.stream.label(kernel));
             return Err(SimError::NoRoom { cycle, engine, kernel, sm, resource, needed, free });
         }
-        flight.placed += 1;
-        if flight.placed == launch.grid {
-            self.waiting.retain(|k| *k != kernel);
+        if let Some(flight) = &mut self.in_flight[usize::from(cta.id)] {
+            flight.placed += 1;
+            if flight.placed == flight.launch.grid {
+                self.waiting.retain(|k| *k != kernel);
+            }
         }
         self.unplaced[channel] -= 1;
         self.possible = None;
@@ -515,6 +587,7 @@ impl<'e> WindowHost<'e> {
                 insert: now,
                 launch: packet.launch,
                 dispatch: None,
+                offered: 0,
                 placed: 0,
                 ended: 0,
                 done: 0,
@@ -565,12 +638,17 @@ fn channel_of(arbiter: ArbiterKind, kind: CtaType) -> usize {
     }
 }
 
+/// The CTAs that are taken.
+fn taken<'a>(input: &'a FrontEndIn, out: &'a FrontEndOut) -> impl Iterator<Item = &'a CtaOut> {
+    out.cta.iter().zip(input.cta_ready).filter(|(_, ready)| *ready).filter_map(|(cta, _)| cta.as_ref())
+}
+
 /// True where something is transferred on any channel.
 fn moves(input: &FrontEndIn, out: &FrontEndOut) -> bool {
     let done = input.done.iter().zip(out.done_ready).any(|(done, ready)| done.is_some() && ready);
     (input.host.is_some() && out.scheduler.host_ready)
         || out.scheduler.offer.is_some()
-        || out.cta.iter().any(Option::is_some)
+        || taken(input, out).next().is_some()
         || done
         || out.retired.iter().any(Option::is_some)
         || (input.partition.is_some() && out.partition_ready)

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use windlass_gen::rtl::sources;
 use windlass_gen::tools::{Tool, install_command};
 use windlass_rtl::port::{CLOCK, Direction};
 
@@ -217,7 +218,7 @@ impl Builder<'_> {
         }
         let mut verilate = Command::new(&self.tools.verilator.path);
         verilate.args(verilator_args).args(["-Mdir", "."]);
-        verilate.args(self.spec.sources.iter().map(|(name, _)| name));
+        verilate.args(sources(&self.spec.sources));
         self.run("Verilator", verilate)?;
         let include = self.include_dir()?;
         let fst = if self.spec.trace == Some(WaveFormat::Fst) { fst_libraries(&include) } else { &[] };

@@ -4,6 +4,7 @@
 use super::liberty::LibertyError;
 use super::wires::COLOQUINTE_VERSION;
 use crate::cache;
+use crate::rtl::sources;
 use crate::tools::{self, Tool, ToolError, quoted};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -490,14 +491,17 @@ fn named_in(log: &str, before: &str, after: &str) -> Vec<String> {
     names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// `read_verilog` for each file; SystemVerilog through `read_slang` where Yosys has it.
+/// `read_verilog` for each source; SystemVerilog through `read_slang` where Yosys has it.
 pub(crate) fn read_commands(design: &[(String, String)], top: &str, yosys: &Yosys) -> String {
-    let names = || design.iter().map(|(name, _)| name.as_str());
-    if yosys.python && names().any(|name| name.ends_with(".sv")) {
-        return format!("read_slang --top {top} {}\n", names().collect::<Vec<_>>().join(" "));
+    let system =
+        |endings: &[&str]| design.iter().any(|(name, _)| endings.iter().any(|end| name.ends_with(end)));
+    if yosys.python && system(&[".sv", ".svh"]) {
+        return format!("read_slang --top {top} {}\n", sources(design).collect::<Vec<_>>().join(" "));
     }
-    names().fold(String::new(), |mut script, name| {
-        let _ = writeln!(script, "read_verilog {}{name}", if name.ends_with(".sv") { "-sv " } else { "" });
+    let headers = system(&[".svh"]);
+    sources(design).fold(String::new(), |mut script, name| {
+        let standard = if headers || name.ends_with(".sv") { "-sv " } else { "" };
+        let _ = writeln!(script, "read_verilog {standard}{name}");
         script
     })
 }

@@ -1,4 +1,4 @@
 // what a simulator would take
-+incdir+include
++define+WIDTH=8
 rtl/top.v
 -y lib
