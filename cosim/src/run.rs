@@ -293,6 +293,10 @@ impl CoSimulation {
         engine: &mut dyn FrontEndEngine,
     ) -> Result<Ran, SimError> {
         let dispatch = params.dispatch();
+        if self.cta_stalls > 90 {
+            let (got, remedy) = (self.cta_stalls.into(), "choose 0 to 90");
+            return Err(SimError::Option { option: "cta-stalls", got, remedy });
+        }
         let profile = match self.front_end_mhz {
             Some(mhz) => &self.profile.counted_at(mhz),
             None => &self.profile,

@@ -290,6 +290,7 @@ fn options_that_cannot_be_are_errors() {
     assert!(error(&CoSimulation { streams: 0, ..base.clone() }).contains("--streams 0"));
     assert!(error(&CoSimulation { graph_window: Some(0), ..base.clone() }).contains("--graph-window 0"));
     assert!(error(&CoSimulation { software_slots: 0, ..base.clone() }).contains("--software-slots 0"));
+    assert!(error(&CoSimulation { cta_stalls: 91, ..base.clone() }).contains("--cta-stalls 91"));
     let arbiters = vec![ArbiterKind::Typed { active: 3 }];
     assert!(error(&CoSimulation { arbiters, ..base.clone() }).contains("--active 3"));
     let mut large = base;
