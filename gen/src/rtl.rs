@@ -408,6 +408,13 @@ mod tests {
         BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"))
     }
 
+    fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
     fn generate(block: BlockSpec, folder: &Path) {
         let design = emit(&*block.hardware()).unwrap_or_else(|e| panic!("{e}"));
         let beside = Beside { arguments: block.arguments(), ..Beside::default() };
@@ -449,12 +456,7 @@ mod tests {
     #[test]
     fn other_peoples_lists_and_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, text).unwrap();
-            path
-        };
+        let file = |name: &str, text: &str| write(folder.path(), name, text);
         file("rtl/part.sv", "module part; endmodule\n");
         let one = file("mine.v", "module mine; endmodule\n");
         let list = file("mine.f", "// mine\n\nrtl/part.sv // below\n# all\nmine.v\n");
@@ -481,12 +483,7 @@ mod tests {
     #[test]
     fn what_is_included_is_read_wherever_it_stands_and_given_to_no_tool() {
         let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, text).unwrap();
-            path
-        };
+        let file = |name: &str, text: &str| write(folder.path(), name, text);
         file("inc/widths.svh", "`include \"sub/more.svh\" // here\n");
         file("inc/sub/more.svh", "`define W 8\n");
         file("rtl/beside.vh", "`include  \"beside.vh\"\n");
