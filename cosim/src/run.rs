@@ -223,6 +223,11 @@ impl CoSimulation {
         }
     }
 
+    /// Every cycle is visited.
+    fn steps(&self) -> bool {
+        self.step || self.cta_stalls > 0
+    }
+
     fn machine<'a>(
         &self,
         profile: &Profile,
@@ -308,7 +313,7 @@ impl CoSimulation {
             driver_launch: self.driver_launch,
             kernel_end: profile.cycles(self.kernel_end_ns),
             rule: self.rule,
-            step: self.step || self.cta_stalls > 0,
+            step: self.steps(),
             cta_stalls: self.cta_stalls,
         };
         let mut host = WindowHost::new(profile, &self.partitions, &machine, options, engine)?;
@@ -374,7 +379,7 @@ impl CoSimulation {
     }
 
     fn simulate(&self, host: &mut dyn Host, machine: &mut Machine<'_>) -> Result<Simulated, SimError> {
-        simulate(host, machine, self.step || self.cta_stalls > 0)
+        simulate(host, machine, self.steps())
     }
 }
 
