@@ -86,6 +86,9 @@ pub struct CoSimulation {
     /// `window`: in so many of 100 cycles a CTA port refuses what is offered, each by chance, the same ones in every run; at most 90. Then
     /// every cycle is visited.
     pub cta_stalls: u8,
+    /// `window`: when all is done, read all counters of the front end and compare them with what happened on its ports, in 15 cycles that
+    /// are not part of the run.
+    pub read_counters: bool,
     /// Keep what timelines need.
     pub record: bool,
     /// Told the name of each policy when it begins.
@@ -118,6 +121,7 @@ impl CoSimulation {
             rule: HazardRule::Exact,
             step: false,
             cta_stalls: 0,
+            read_counters: true,
             record: false,
             progress: |_| (),
         }
@@ -321,6 +325,9 @@ impl CoSimulation {
         let cycles = host.simulated();
         // The last wait of the host is not the hardware's.
         let end = machine.now() + 1;
+        if self.read_counters {
+            host.read_counters(end)?;
+        }
         let (meter, trace) = host.into_measurements(end);
         let window = (meter.report(cycles, end, dispatch.sms().holds()), trace);
         Ok(self.ran(Policy::Window, Some(dispatch), profile.clock_mhz, machine, simulated, Some(window)))

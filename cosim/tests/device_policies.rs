@@ -9,7 +9,7 @@ use windlass_catalog::BlockSpec;
 use windlass_cosim::partition::Partitions;
 use windlass_cosim::policy::{FlatEngine, FrontEndEngine, ModelEngine, Policy, SimError, Stream};
 use windlass_cosim::profile::HostLatencies;
-use windlass_cosim::run::CoSimulation;
+use windlass_cosim::run::{CoSimulation, RunError};
 use windlass_rtl::front_end::{Counter, CtaOut, CtaType, FrontEndIn, FrontEndOut, MAX_CTA_PORTS};
 use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerOut};
 use windlass_rtl::model::CycleError;
@@ -325,17 +325,29 @@ impl<F: FnMut(&mut ModelEngine, FrontEndIn) -> FrontEndOut + Send> FrontEndEngin
     }
 }
 
-/// Runs a chain of 12 kernels of 3 CTAs in partition 2, SMs 0 to 9, on typed arbiters.
-fn spoil(spoil: impl Fn(&mut ModelEngine, FrontEndIn) -> FrontEndOut + Copy + Send + 'static) -> SimError {
+/// Runs a chain of 12 kernels of 3 CTAs in partition 2, SMs 0 to 9, on typed arbiters: the error.
+fn spoil(spoil: impl FnMut(&mut ModelEngine, FrontEndIn) -> FrontEndOut + Copy + Send + 'static) -> SimError {
+    spoilt(spoil).expect("the run fails")
+}
+
+/// The same where it may go unnoticed.
+fn spoilt(
+    spoil: impl FnMut(&mut ModelEngine, FrontEndIn) -> FrontEndOut + Copy + Send + 'static,
+) -> Option<SimError> {
     let mut cosim = cosim(scheduler(WindowKind::Matrix, 8));
     cosim.policies = vec![Policy::Window];
     cosim.arbiters = vec![ARBITERS[1]];
     cosim.partitions = Partitions::parse("0,0,0-9", 46).expect("ranges");
     let link = |i| Kernel { part: Some(2), ..kernel("link", 3, &[i], &[i + 1]) };
     let engine = |params| Ok(Box::new(Spoilt(ModelEngine::new(params), spoil)) as Box<dyn FrontEndEngine>);
-    let error = fails(&cosim, &stream((0..12).map(link).collect()), engine);
-    assert!(error.is_wrong(), "{error}");
-    error
+    match cosim.run(&stream((0..12).map(link).collect()), engine) {
+        Ok(_) => None,
+        Err(RunError::Simulation(error)) => {
+            assert!(error.is_wrong(), "{error}");
+            Some(error)
+        }
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// The same, with the CTAs spoilt that come out.
@@ -362,8 +374,16 @@ fn a_front_end_that_never_places_is_a_deadlock() {
 
 #[test]
 fn a_front_end_that_is_busy_for_ever_is_a_deadlock() {
-    let scheduler = SchedulerOut { busy: true, ..SchedulerOut::default() };
-    let error = spoil(move |_, _| FrontEndOut { scheduler, partition_ready: true, ..FrontEndOut::default() });
+    let scheduler = |input: FrontEndIn| SchedulerOut {
+        busy: true,
+        stall_busy: input.host.is_some(),
+        ..SchedulerOut::default()
+    };
+    let error = spoil(move |_, input| FrontEndOut {
+        scheduler: scheduler(input),
+        partition_ready: true,
+        ..FrontEndOut::default()
+    });
     assert!(matches!(error, SimError::Deadlock { left: 12, .. }), "{error}");
 }
 
@@ -544,6 +564,51 @@ fn a_retirement_before_the_last_completion_is_an_error() {
         out
     });
     assert!(error.to_string().contains("no dispatched kernel"), "{error}");
+}
+
+#[test]
+fn a_counter_that_is_wrong_is_an_error() {
+    // Every counter whose events are seen on the ports, by name.
+    for counter in Counter::ALL {
+        let mut named = [0; 2];
+        let error = spoilt(move |engine, input| {
+            let mut out = cycle(engine, &input);
+            out.count += u64::from(named[1] == counter as u8);
+            named = [input.counter, named[0]];
+            out
+        });
+        match error {
+            None => assert!(matches!(counter, Counter::NoRoom0 | Counter::NoRoom1), "{counter:?}"),
+            Some(SimError::Miscounted { counter: wrong, got, expected, .. }) => {
+                assert_eq!((wrong, got), (counter, expected + 1));
+            }
+            Some(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_status_that_is_wrong_is_an_error() {
+    type Spoil = fn(&mut SchedulerOut);
+    let spoils: [(Spoil, &str); 5] = [
+        (|out| out.stall_busy = true, "the host does not wait, and 1 of"),
+        (|out| out.occupancy = 0, "`occupancy_o` is 0, with 1 kernel in"),
+        (|out| out.occupancy = 9, "`occupancy_o` is 9, with 0 kernels in the window of 8"),
+        (
+            |out| out.oldest = out.oldest.map(|id| id / 2),
+            "is id 1, and `oldest_valid_o` and `oldest_id_o` say id 0",
+        ),
+        (|out| out.retire_error = true, "`ret_err_o` is high"),
+    ];
+    for (wrong, said) in spoils {
+        let error = spoil(move |engine, input| {
+            let mut out = cycle(engine, &input);
+            wrong(&mut out.scheduler);
+            out
+        });
+        let text = error.to_string();
+        assert!(matches!(error, SimError::WrongStatus { .. }) && text.contains(said), "{text}");
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub use stream::Stream;
 pub(crate) use streams::StreamsHost;
 use thiserror::Error;
 use windlass_gen::table::counted;
+use windlass_rtl::front_end::Counter;
 use windlass_rtl::model::CycleError;
 use windlass_rtl::params::ParamError;
 use windlass_runtime::host::HostError;
@@ -272,6 +273,30 @@ pub enum SimError {
         /// The slot.
         slot: u8,
         /// What is wrong with it.
+        why: String,
+    },
+    /// A counter of the front end is not what was counted on its ports.
+    #[error("cycle {cycle}: {engine}: counter {} `{counter:?}` is {got}, on the ports there were {expected}", *counter as u8)]
+    Miscounted {
+        /// When it was read.
+        cycle: u64,
+        /// The front end.
+        engine: String,
+        /// The counter.
+        counter: Counter,
+        /// What was read.
+        got: u64,
+        /// What it should be.
+        expected: u64,
+    },
+    /// The front end says of itself what is not so.
+    #[error("cycle {cycle}: {engine}: {why}")]
+    WrongStatus {
+        /// When.
+        cycle: u64,
+        /// The front end.
+        engine: String,
+        /// What it says, and what is so.
         why: String,
     },
     /// The front end moved something in a cycle in which, by its pages, nothing could.

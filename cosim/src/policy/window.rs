@@ -14,8 +14,10 @@ use crate::profile::Profile;
 use crate::stimulus::Rng;
 use std::collections::VecDeque;
 use windlass_gen::table::counted;
+use windlass_rtl::front_end::model::CountersModel;
 use windlass_rtl::front_end::{
-    CtaDone, CtaOut, CtaType, FrontEndIn, FrontEndOut, Launch, MAX_CTA_PORTS, PartitionWrite,
+    Counter, CtaDone, CtaOut, CtaType, FrontEndIn, FrontEndOut, Launch, MAX_CTA_CHANNELS, MAX_CTA_PORTS,
+    PartitionWrite,
 };
 use windlass_rtl::kernel_scheduler::HostBeat;
 use windlass_rtl::params::{ArbiterKind, DONE_PORTS, Encoding, FrontEndParams};
@@ -132,6 +134,10 @@ pub(crate) struct WindowHost<'e> {
     ending: VecDeque<(u64, CtaEnd)>,
     /// CTAs that have ended, by completion channel.
     ended: [VecDeque<CtaEnd>; DONE_PORTS],
+    /// What the front end's counters must be.
+    counters: CountersModel,
+    /// Which of them is read in the last cycle, and its value.
+    read: (u8, u64),
     /// What each CTA port offered and was refused, and its kernel.
     held: [Option<(CtaOut, usize)>; MAX_CTA_PORTS],
     /// Which cycles refuse.
@@ -143,6 +149,8 @@ pub(crate) struct WindowHost<'e> {
     /// An SM has room for one of them; unknown after a CTA came, started or ended.
     possible: Option<bool>,
     retired: usize,
+    /// No kernel before it is in the window.
+    oldest: usize,
     last: Option<(FrontEndIn, FrontEndOut)>,
     /// The first cycle that was not simulated.
     next_cycle: u64,
@@ -198,12 +206,15 @@ impl<'e> WindowHost<'e> {
             slot_of: vec![None; kernels],
             ending: VecDeque::new(),
             ended: Default::default(),
+            counters: CountersModel::new(options.params),
+            read: (0, 0),
             held: [None; MAX_CTA_PORTS],
             stalls: Rng::new(STALL_SEED),
             unplaced: [0; 2],
             waiting: Vec::new(),
             possible: None,
             retired: 0,
+            oldest: 0,
             last: None,
             next_cycle: 0,
             still: 0,
@@ -276,11 +287,77 @@ impl<'e> WindowHost<'e> {
 
     fn simulate(&mut self, cycle: u64, input: &FrontEndIn) -> Result<FrontEndOut, SimError> {
         self.simulated += 1;
-        self.engine.cycle(input).map_err(|error| SimError::Engine {
+        let out = self.engine.cycle(input).map_err(|error| SimError::Engine {
             cycle,
             engine: self.engine.name(),
             error,
-        })
+        })?;
+        let ended = input.done.iter().zip(out.done_ready).filter(|(done, ready)| done.is_some() && *ready);
+        // Which SMs a channel looks at is not on the ports.
+        self.read = self.counters.cycle(input, &out, ended.count() as u64, [false; MAX_CTA_CHANNELS]);
+        Ok(out)
+    }
+
+    /// Reads all counters from cycle `now` on, as a driver does at the end of its work. One that does not say what happened on the ports is
+    /// an error.
+    pub fn read_counters(&mut self, now: u64) -> Result<(), SimError> {
+        let named = Counter::ALL.into_iter().map(|counter| counter as u8).chain([0; 2]);
+        for (cycle, counter) in (now..).zip(named) {
+            let out = self.simulate(cycle, &FrontEndIn { counter, ..FrontEndIn::IDLE })?;
+            let (number, expected) = self.read;
+            let counter = Counter::ALL.get(usize::from(number)).copied();
+            if let Some(counter) = counter.filter(|c| !matches!(c, Counter::NoRoom0 | Counter::NoRoom1))
+                && out.count != expected
+            {
+                let (engine, got) = (self.engine.name(), out.count);
+                return Err(SimError::Miscounted { cycle, engine, counter, got, expected });
+            }
+        }
+        Ok(())
+    }
+
+    /// What the front end says of itself is so: why the host waits, how full the window is, and since when.
+    fn status(
+        &mut self,
+        input: &FrontEndIn,
+        out: &FrontEndOut,
+        machine: &Machine<'_>,
+    ) -> Result<(), SimError> {
+        let status = &out.scheduler;
+        let occupancy = usize::from(status.occupancy);
+        let sent = self.host.next - self.host.queue.len();
+        let (full, least) = (self.slots.len(), sent - self.retired);
+        while self.oldest < sent && self.in_flight[self.oldest % 256].is_none_or(|f| f.kernel != self.oldest)
+        {
+            self.oldest += 1;
+        }
+        let oldest = (least > 0).then_some((self.oldest % 256) as u8);
+        let stalls = [status.stall_limit, status.stall_full, status.stall_busy];
+        let reasons = stalls.into_iter().filter(|stall| *stall).count();
+        let waits = input.host.is_some() && !status.host_ready;
+        let why = if reasons != usize::from(waits) {
+            let waits = if waits { "waits" } else { "does not wait" };
+            format!(
+                "the host {waits}, and {reasons} of `stall_limit_o`, `stall_full_o` and `stall_busy_o` are high"
+            )
+        } else if !(least..=full).contains(&occupancy) {
+            format!(
+                "`occupancy_o` is {occupancy}, with {} in the window of {full} places",
+                counted(least, "kernel")
+            )
+        } else if occupancy == least && status.oldest != oldest {
+            // One that has retired may keep its place for some cycles.
+            let [is, said] =
+                [oldest, status.oldest].map(|id| id.map_or("none".into(), |id| format!("id {id}")));
+            format!(
+                "the oldest kernel in the window is {is}, and `oldest_valid_o` and `oldest_id_o` say {said}"
+            )
+        } else if status.retire_error {
+            "`ret_err_o` is high, for a kernel that retires rightly".into()
+        } else {
+            return Ok(());
+        };
+        Err(SimError::WrongStatus { cycle: machine.now(), engine: self.engine.name(), why })
     }
 
     /// After how many cycles a front end that is at rest is again as it was.
@@ -693,8 +770,11 @@ impl Host for WindowHost<'_> {
         self.catch_up(now)?;
         let out = self.simulate(now, &input)?;
         self.next_cycle = now + 1;
+        let status = self.status(&input, &out, machine);
         self.record(&input, &out, machine);
         let moved = self.transfer(&input, &out, machine)?;
+        // A wrong order says more.
+        status?;
         self.still = if moved || out.scheduler.busy || !same { 0 } else { self.still + 1 };
         self.last = Some((input, out));
         self.synchronise(machine);

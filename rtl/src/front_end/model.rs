@@ -22,13 +22,7 @@ pub struct FrontEndModel {
     sms: SmParams,
     occupancy: OccupancyModel,
     partitions: PartitionsModel,
-    counters: [u64; Counter::ALL.len()],
-    /// As they were one cycle ago: events are counted from registers.
-    counted: [u64; Counter::ALL.len()],
-    /// What is being read: of the last cycle, and of the one before, which comes out.
-    read: [u64; 2],
-    /// CTAs that were taken from their channels and have not ended.
-    on_sms: u64,
+    counters: CountersModel,
 }
 
 impl FrontEndModel {
@@ -44,16 +38,13 @@ impl FrontEndModel {
             places: params.dispatch().places(),
             sms,
             partitions: PartitionsModel::new(sms),
-            counters: Default::default(),
-            counted: Default::default(),
-            read: Default::default(),
-            on_sms: 0,
+            counters: CountersModel::new(params),
         }
     }
 
     /// No kernel is in it, no CTA on any SM, and all that was given back has arrived.
     pub fn is_idle(&self) -> bool {
-        self.on_sms == 0
+        self.counters.on_sms == 0
             && self.scheduler.is_empty()
             && self.table.is_empty()
             && self.channels.iter().all(ChannelModel::is_empty)
@@ -68,7 +59,7 @@ impl FrontEndModel {
     /// CTAs that were taken from their channels and whose completions were not taken: for tests of stimuli.
     #[doc(hidden)]
     pub fn ctas_on_sms(&self) -> u64 {
-        self.on_sms
+        self.counters.on_sms
     }
 
     /// One cycle: the outputs for `input`, then the clock edge.
@@ -132,10 +123,7 @@ impl FrontEndModel {
             all_ended += u64::from(ends && ready);
         }
 
-        let value = self.counted.get(usize::from(input.counter)).copied().unwrap_or(0);
-        out.count = self.read[1];
-        self.read = [value, self.read[0]];
-        self.count(input, &out, all_ended, no_room);
+        out.count = self.counters.cycle(input, &out, all_ended, no_room).1;
         let insert = scheduler.inserted.zip(input.host).map(|(slot, (beat, mut launch))| {
             let (HostBeat::Ids { id, .. } | HostBeat::Mask { id, .. }) = beat;
             // What no SM can run goes on as a marker.
@@ -151,6 +139,49 @@ impl FrontEndModel {
         self.partitions.cycle(&to_partitions);
         out
     }
+}
+
+/// The counters, from what is on the front end's ports.
+#[derive(Clone, Debug)]
+pub struct CountersModel {
+    /// CTA ports per channel.
+    places: usize,
+    counters: [u64; Counter::ALL.len()],
+    /// As they were one cycle ago: events are counted from registers.
+    counted: [u64; Counter::ALL.len()],
+    /// What is being read, the number of the counter first: of the last cycle, and of the one before, which comes out.
+    read: [(u8, u64); 2],
+    /// CTAs that were taken from their channels and have not ended.
+    on_sms: u64,
+}
+
+impl CountersModel {
+    /// All are 0.
+    pub fn new(params: FrontEndParams) -> Self {
+        Self {
+            places: params.dispatch().places(),
+            counters: Default::default(),
+            counted: Default::default(),
+            read: Default::default(),
+            on_sms: 0,
+        }
+    }
+
+    /// One cycle in which CTAs `ended`, and of each channel whether it looked at SMs and found `no_room`: the number of the counter that
+    /// is read at the end of it, and its value. `out.count` is not looked at.
+    pub fn cycle(
+        &mut self,
+        input: &FrontEndIn,
+        out: &FrontEndOut,
+        ended: u64,
+        no_room: [bool; MAX_CTA_CHANNELS],
+    ) -> (u8, u64) {
+        let value = self.counted.get(usize::from(input.counter)).copied().unwrap_or(0);
+        let read = self.read[1];
+        self.read = [(input.counter, value), self.read[0]];
+        self.count(input, out, ended, no_room);
+        read
+    }
 
     fn count(
         &mut self,
@@ -163,7 +194,7 @@ impl FrontEndModel {
         if !input.rst_ni {
             self.counters.fill(0);
             self.counted.fill(0);
-            self.read.fill(0);
+            self.read = Default::default();
             self.on_sms = 0;
             return;
         }
