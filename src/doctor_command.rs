@@ -7,10 +7,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use windlass_cuda::CompileError;
 use windlass_gen::prove;
-use windlass_gen::synth::liberty::{self, LibertyError};
 use windlass_gen::synth::wires::{COLOQUINTE_VERSION, Coloquinte};
 use windlass_gen::synth::{PYOSYS_VERSION, Yosys};
 use windlass_gen::tools::{Found, TABLE, ToolError, ToolInfo, find};
+use windlass_netlist::liberty::{self, LibertyError};
 use windlass_runtime::run::DeviceError;
 
 /// Arguments of `windlass doctor`.

@@ -17,7 +17,7 @@ use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_files::new_file::save;
 use windlass_gen::constraints::period;
-use windlass_gen::synth::liberty::Library;
+use windlass_netlist::liberty::Library;
 use windlass_rtl::params::WindowKind;
 
 /// `--flow`.

@@ -18,7 +18,6 @@ use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, PolicyReport, RunError};
 use windlass_gen::constraints::{Constraints, period};
 use windlass_gen::emit::{self, Form};
-use windlass_gen::netlist::{ENERGY_LABEL, ENERGY_WITH_WIRES_LABEL, Gates};
 use windlass_gen::report::paper;
 use windlass_gen::report::render::{
     BlockEnergy, Design, Energy, EventEnergy, Fpga, Gating, Latency, MEASURED_ON, Parameter, Report, Speedup,
@@ -27,8 +26,9 @@ use windlass_gen::report::render::{
 use windlass_gen::rtl::{self, Rtl, Source};
 use windlass_gen::synth::Yosys;
 use windlass_gen::synth::area::{AreaOptions, AreaReport, area};
-use windlass_gen::synth::liberty::Library;
 use windlass_gen::synth::variants::{SynthOptions, SynthReport, Variant, netlist, synth};
+use windlass_netlist::liberty::Library;
+use windlass_netlist::{ENERGY_LABEL, ENERGY_WITH_WIRES_LABEL, Gates};
 use windlass_rtl::params::{
     ArbiterKind, DispatchParams, Encoding, FrontEndParams, SchedulerParams, WindowKind,
 };

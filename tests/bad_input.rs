@@ -18,8 +18,8 @@ use windlass_gen::constraints::{ConstraintErrors, Constraints};
 use windlass_gen::emit::Prefix;
 use windlass_gen::report::baseline;
 use windlass_gen::rtl::Source;
-use windlass_gen::synth::liberty::{LibertyError, Library};
 use windlass_gen::synth::library;
+use windlass_netlist::liberty::{LibertyError, Library};
 use windlass_rtl::params::{Encoding, ParamError};
 use windlass_runtime::explain::{History, Options, explain};
 use windlass_runtime::ktrace::Trace;
@@ -246,8 +246,8 @@ const ERRORS: [Errors; 15] = [
         without: &[("Margin", "a caller of the library: the option refuses it")],
     },
     Errors {
-        path: "windlass_gen::synth::liberty::LibertyError",
-        source: include_str!("../gen/src/synth/liberty.rs"),
+        path: "windlass_netlist::liberty::LibertyError",
+        source: include_str!("../netlist/src/liberty.rs"),
         without: &[("NotInstalled", "a machine without the default library")],
     },
     Errors {

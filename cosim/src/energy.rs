@@ -12,7 +12,7 @@ use crate::run::{CoSimulation, RunError};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 use windlass_catalog::BlockSpec;
-use windlass_gen::netlist::{Block, Gates, Power};
+use windlass_netlist::{Block, Gates, Power};
 use windlass_rtl::front_end::MAX_CTA_PORTS;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port, Slot};
@@ -269,6 +269,8 @@ pub fn measure(
     let mut simulation = simulation.clone();
     simulation.policies = vec![Policy::Window];
     simulation.arbiters.truncate(1);
+    // What is measured is the stream.
+    simulation.read_counters = false;
     let mut reader = None;
     simulation.run(stream, |params| {
         let golden = BlockSpec::FrontEnd(params).model();

@@ -7,10 +7,10 @@ use std::path::Path;
 use windlass_catalog::BlockSpec;
 use windlass_cosim::energy::{BlockEnergy, EnergyReport, Event, measure};
 use windlass_cosim::run::{CoSimulation, RunError};
-use windlass_gen::netlist::Gates;
-use windlass_gen::synth::liberty;
 use windlass_gen::synth::variants::{Sizing, SynthOptions, Variant, netlist, synth};
 use windlass_gen::{emit, output};
+use windlass_netlist::Gates;
+use windlass_netlist::liberty;
 use windlass_rtl::params::{ArbiterKind, WindowKind};
 
 /// Cycles that are measured.

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 use windlass_gen::report::{Format, baseline, figure, html, markdown_with_figures, render};
-use windlass_gen::synth::liberty::Library;
+use windlass_netlist::liberty::Library;
 
 fuzz_target!(|text: &str| {
     let path = Path::new("mine");

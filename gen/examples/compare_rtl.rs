@@ -155,6 +155,6 @@ fn flip_flops(candidate: &Candidate, liberty: &Path, options: &SynthOptions) -> 
 }
 
 fn smallest_flip_flop(liberty: &Path) -> Result<f64, Failure> {
-    let library = windlass_gen::synth::liberty::Library::load(liberty)?;
+    let library = windlass_netlist::liberty::Library::load(liberty)?;
     Ok(library.smallest_flip_flop().ok_or("the library has no flip-flop")?)
 }

@@ -12,8 +12,8 @@ mod registered;
 
 use registered::registered;
 use windlass_gen::constraints::Constraints;
-use windlass_gen::synth::liberty::Library;
 use windlass_gen::synth::{SynthOptions, Variant, library, synth};
+use windlass_netlist::liberty::Library;
 
 const USAGE: &str = "usage: synth [--quick] [--variants NAME,...] [--period NS] [--clock-gates] [--registered] [--wires] LIBRARY TOP FILE...";
 

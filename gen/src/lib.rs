@@ -24,7 +24,6 @@ pub mod constraints;
 pub mod emit;
 pub mod folder;
 pub mod mutate;
-pub mod netlist;
 pub mod output;
 pub mod parallel;
 pub mod prove;

@@ -1,10 +1,11 @@
 //! Clock gates in a small design: where they are put, that paths end in them, and that the netlist does what the RTL says.
 
 use std::path::{Path, PathBuf};
-use windlass_gen::netlist::Gates;
 use windlass_gen::synth::area::{AreaOptions, area};
 use windlass_gen::synth::variants::{SynthOptions, Variant, netlist, synth};
-use windlass_gen::synth::{SynthesisError, Yosys, liberty};
+use windlass_gen::synth::{SynthesisError, Yosys};
+use windlass_netlist::Gates;
+use windlass_netlist::liberty;
 
 /// Twelve bits with a reset that goes before the enable, eight with an enable that a multiplier decides, two that are too few, and one without.
 const GATED: &str = "

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use windlass_catalog::{BLOCKS, BlockSpec, Request};
 use windlass_gen::constraints::{ConstraintErrors, Constraints, EMBEDDED, Problem};
-use windlass_gen::synth::liberty;
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
+use windlass_netlist::liberty;
 use windlass_rtl::params::{ArbiterKind, Encoding, WindowKind};
 use windlass_rtl::port::{CLOCK, Direction, Port};
 

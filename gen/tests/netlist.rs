@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use windlass_gen::constraints::WireModel;
-use windlass_gen::netlist::{
+use windlass_netlist::WireModel;
+use windlass_netlist::{
     Gates, NetlistError, ResizeOptions, Resized, SHARED, Unplaced, WireHints, Wires, resize,
 };
 

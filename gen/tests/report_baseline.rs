@@ -1,13 +1,13 @@
 //! A report against an older one: what counts as worse, and what cannot be compared.
 
 use std::path::Path;
-use windlass_gen::constraints::WireModel;
-use windlass_gen::netlist::FloorPlan;
 use windlass_gen::report::baseline::{Changes, Verdict, compare, margin, parse, read};
 use windlass_gen::report::render::{
     Conditions, Energy, EventEnergy, Format, Fpga, FpgaOutcome, MEASURED_ON, Parameter, Report, render,
 };
 use windlass_gen::synth::wires::{Wired, WiredNetlist};
+use windlass_netlist::FloorPlan;
+use windlass_netlist::WireModel;
 
 fn report() -> Report {
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report.json"))

@@ -1,8 +1,6 @@
 //! The report's three forms.
 
 use std::collections::BTreeMap;
-use windlass_gen::constraints::WireModel;
-use windlass_gen::netlist::FloorPlan;
 use windlass_gen::report::figure::figures;
 use windlass_gen::report::paper;
 use windlass_gen::report::render::{
@@ -12,6 +10,8 @@ use windlass_gen::synth::area::{Amount, AreaReport, ModuleArea};
 use windlass_gen::synth::timing::{ClassTiming, PathClass, PathEnd, TimingPath, TimingReport};
 use windlass_gen::synth::variants::{Sizing, SynthReport, VariantResult};
 use windlass_gen::synth::wires::{Wired, WiredNetlist};
+use windlass_netlist::FloorPlan;
+use windlass_netlist::WireModel;
 
 fn amount(cells: u64, flip_flops: u64, area_um2: f64) -> Amount {
     let sequential_um2 = flip_flops as f64 * 96.0;

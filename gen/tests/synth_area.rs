@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use windlass_gen::synth::area::{AreaOptions, AreaReport, ModuleArea, area};
-use windlass_gen::synth::liberty::{self, LibertyError};
 use windlass_gen::synth::{SynthesisError, Yosys};
+use windlass_netlist::liberty::{self, LibertyError};
 
 const COUNTER: &str = "
 module counter (input clk_i, input rst_ni, input en_i, output reg [3:0] q_o);

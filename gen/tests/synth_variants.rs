@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use windlass_catalog::{BlockSpec, Request};
-use windlass_gen::constraints::{Constraints, EMBEDDED, Sdc, WireModel};
-use windlass_gen::netlist::{ResizeOptions, resize};
+use windlass_gen::constraints::{Constraints, EMBEDDED, Sdc};
 use windlass_gen::synth::timing::PathClass;
 use windlass_gen::synth::variants::{
     Sizing, SynthOptions, SynthReport, Variant, VariantResult, netlist, synth,
 };
 use windlass_gen::synth::wires::{Wired, WiredNetlist};
-use windlass_gen::synth::{SynthesisError, Yosys, liberty};
+use windlass_gen::synth::{SynthesisError, Yosys};
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
+use windlass_netlist::liberty;
+use windlass_netlist::{ResizeOptions, WireModel, resize};
 use windlass_rtl::port::{Direction, Port};
 
 /// A multiplier from `slow_q` and `sum_q` to `sum_q`, and beside it only short paths.

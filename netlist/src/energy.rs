@@ -11,7 +11,7 @@ use super::blocks::Owners;
 use super::graph::{Instance, Netlist, NetlistError};
 use super::library::{EDGES, Energy, Kind, TimedCell, TimingLibrary, table};
 use super::timing::{Boundary, Timing, levelize};
-use crate::synth::liberty::evaluate;
+use crate::liberty::evaluate;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;

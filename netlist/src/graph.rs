@@ -2,12 +2,14 @@
 
 use super::library::TimingLibrary;
 use super::place::WireHints;
-use crate::synth::liberty::LibertyError;
-use crate::synth::variants::REGISTER;
+use crate::liberty::LibertyError;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use thiserror::Error;
+
+/// The attribute by which registers are known again after mapping.
+pub const REGISTER: &str = "windlass_register";
 
 /// A netlist that cannot be worked on.
 #[derive(Debug, Error)]

@@ -1,15 +1,20 @@
 //! What a Liberty file says about cells: area, storage, and which one is the two-input NAND that gate equivalents count in.
 //!
-//! Timing tables are read from the same groups by [`crate::netlist`]. The reader takes what libraries in the field
+//! Timing tables are read from the same groups by [`crate::Gates`] and [`crate::resize`]. The reader takes what libraries in the field
 //! contain: missing semicolons at line ends, comments anywhere, continued lines.
 
-use crate::tools;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// The Debian package that the default library comes from.
 pub const DEFAULT_PACKAGE: &str = "qflow-tech-osu018";
+
+/// The text of this file, for keys of results that are kept.
+pub const SOURCE: &str = include_str!("liberty.rs");
+
+/// What installs it.
+const INSTALL: &str = "sudo apt-get install qflow-tech-osu018";
 
 /// Folders in which that package, or a qflow built by hand, puts the default library.
 const DEFAULT_FOLDERS: [&str; 2] = ["/usr/share/qflow/tech/osu018", "/usr/local/share/qflow/tech/osu018"];
@@ -120,20 +125,16 @@ fn default_path_in(folders: &[&str]) -> Result<PathBuf, LibertyError> {
     }
     Err(LibertyError::NotInstalled {
         looked_in: folders.iter().map(|f| f.to_string()).collect(),
-        install: tools::install_command(DEFAULT_PACKAGE),
+        install: INSTALL.into(),
     })
 }
 
 /// The text of the Liberty file at `path`.
-pub(super) fn read(path: &Path) -> Result<String, LibertyError> {
+pub fn read(path: &Path) -> Result<String, LibertyError> {
     // Some libraries have Latin-1 in their comments; nothing that is used here is outside ASCII.
-    std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|source| {
-        LibertyError::Read {
-            path: path.to_path_buf(),
-            source,
-            install: tools::install_command(DEFAULT_PACKAGE),
-        }
-    })
+    std::fs::read(path)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .map_err(|source| LibertyError::Read { path: path.to_path_buf(), source, install: INSTALL.into() })
 }
 
 impl Library {

@@ -1,6 +1,6 @@
 //! Delays of a cell library: Liberty's tables over input slew and output load.
 
-use crate::synth::liberty::{Group, LibertyError, clock_gate, evaluate, parse_groups, scaled};
+use crate::liberty::{Group, LibertyError, clock_gate, evaluate, parse_groups, scaled};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

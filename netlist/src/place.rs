@@ -7,7 +7,6 @@ use super::blocks::Owners;
 use super::graph::{Net, Netlist, NetlistError, Pin};
 use super::library::TimingLibrary;
 use super::timing::levelize;
-use crate::constraints::WireModel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -21,10 +20,21 @@ pub const DENSITY: f64 = 0.7;
 const TILES: usize = 48;
 
 /// Their blocks; there are fewer in every design, and more would be `?`.
-pub(crate) const FLOOR_PLAN_LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+pub const FLOOR_PLAN_LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Units of the placer's files in a micrometre.
 const UNITS: f64 = 100.0;
+
+/// Rows of cells in a technology, and what its wires are like: those of a layer in the middle of the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WireModel {
+    /// Height of a row of cells in micrometres.
+    pub row_um: f64,
+    /// Resistance of a wire in ohms per micrometre.
+    pub ohm_per_um: f64,
+    /// Its capacitance in femtofarads per micrometre.
+    pub ff_per_um: f64,
+}
 
 /// A mapped netlist on its way to places.
 pub struct Unplaced {

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use thiserror::Error;
-use windlass_gen::constraints::{Constraints, Sdc, WireModel};
+use windlass_gen::constraints::{Constraints, Sdc};
 use windlass_gen::synth::{AreaOptions, SynthOptions, SynthesisError, Variant, Yosys, area, synth};
 use windlass_gen::tools::{self, Tool, ToolError};
+use windlass_netlist::WireModel;
 
 /// How thoroughly designs are synthesized: what `--flow` chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,8 +220,8 @@ fn hierarchical(
 mod tests {
     use super::*;
     use windlass_catalog::{BlockSpec, Request};
-    use windlass_gen::synth::liberty;
     use windlass_gen::{emit, output};
+    use windlass_netlist::liberty;
 
     #[test]
     fn with_wires_area_and_clock_are_those_of_the_netlist_that_has_them() {

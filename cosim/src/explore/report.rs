@@ -5,9 +5,9 @@ use super::cost::{Cost, Netlist};
 use super::{Design, Exploration, round};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use windlass_gen::constraints::WireModel;
 use windlass_gen::report::render::AREA_LABEL;
 use windlass_gen::table::counted;
+use windlass_netlist::WireModel;
 
 /// Version of [`Report`]'s serialised form.
 pub const FORMAT_VERSION: u32 = 3;

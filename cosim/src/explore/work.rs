@@ -21,9 +21,9 @@ use std::time::Duration;
 use windlass_catalog::BlockSpec;
 use windlass_gen::cache::hex;
 use windlass_gen::constraints::Sdc;
-use windlass_gen::synth::liberty::Library;
 use windlass_gen::synth::wires::COLOQUINTE_VERSION;
 use windlass_gen::{emit, output};
+use windlass_netlist::liberty::Library;
 use windlass_rtl::params::FrontEndParams;
 
 /// Emitting the largest designs recurses deeper than the 2 MiB of a thread; what is not touched costs nothing.

@@ -25,12 +25,12 @@ mod write;
 use crate::emit;
 use names::{matches, near};
 pub use read::{PeriodError, period};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use thiserror::Error;
 use windlass_catalog::{BLOCKS, BlockSpec, Request};
+use windlass_netlist::WireModel;
 use windlass_rtl::params::{ArbiterKind, Encoding, WindowKind};
 use windlass_rtl::port::{CLOCK, Direction, Port};
 
@@ -128,17 +128,6 @@ pub struct LibraryEnvironment {
     pub period_ns: BTreeMap<String, f64>,
     /// Rows and wires of its technology, if the file has them.
     pub wires: Option<WireModel>,
-}
-
-/// Rows of cells in a technology, and what its wires are like: those of a layer in the middle of the stack.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WireModel {
-    /// Height of a row of cells in micrometres.
-    pub row_um: f64,
-    /// Resistance of a wire in ohms per micrometre.
-    pub ohm_per_um: f64,
-    /// Its capacitance in femtofarads per micrometre.
-    pub ff_per_um: f64,
 }
 
 /// What an FPGA family needs.

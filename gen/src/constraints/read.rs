@@ -3,7 +3,7 @@
 use super::names::near;
 use super::{
     Budget, Clock, ConstraintError, ConstraintErrors, Constraints, Exception, FORMAT_VERSION, FPGAS,
-    FpgaEnvironment, LibraryEnvironment, Located, Pin, Problem, Relaxation, WIRES_ARE, WireModel,
+    FpgaEnvironment, LibraryEnvironment, Located, Pin, Problem, Relaxation, WIRES_ARE,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,6 +11,7 @@ use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use windlass_catalog::BLOCKS;
+use windlass_netlist::WireModel;
 
 pub(super) fn read(text: &str, file: &str) -> Result<Constraints, ConstraintErrors> {
     let mut reader = Reader { text, file, errors: Vec::new() };

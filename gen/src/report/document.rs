@@ -4,13 +4,13 @@ use super::baseline::{self, Changes};
 use super::figure::{self, Figure, Place};
 use super::paper::Comparison;
 use super::render::{Design, Energy, Fpga, Gating, Latency, Report, Speedups, Spread};
-use crate::constraints::WireModel;
 use crate::synth::area::{Amount, AreaReport};
 use crate::synth::timing::{TIMING_LABEL, TimingReport};
 use crate::synth::variants::{SynthReport, VariantResult};
 use crate::synth::wires::{WIRES_LABEL, Wired, WiredNetlist};
 use crate::table::counted;
 use std::fmt::Write as _;
+use windlass_netlist::WireModel;
 
 /// A piece of the document.
 pub(super) enum Item {

@@ -9,12 +9,12 @@ use super::chart::{
     Tiles, WIDTH, bars, mark_legend, n, plain, scatter, short, step, text_width, tick_text, tiled,
 };
 use super::render::{Design, Report, Speedup, Speedups, Spread};
-use crate::netlist::{FLOOR_PLAN_LETTERS, SHARED};
 use crate::synth::area::{AreaReport, ModuleArea, round4};
 use crate::table::counted;
 use crate::table::csv_line;
 use std::fmt::Write as _;
 use std::ops::Range;
+use windlass_netlist::{FLOOR_PLAN_LETTERS, SHARED};
 
 /// Workloads in one figure of bars; more of them make more figures.
 const WORKLOADS: usize = 6;

@@ -4,8 +4,8 @@
 //! Which enables there are is Yosys' finding: `opt_dff` sees that a register keeps its value unless some condition holds.
 
 use super::flow::SynthesisError;
-use super::liberty::Library;
 use std::path::Path;
+use windlass_netlist::liberty::Library;
 
 /// Flip-flops with the same enable that get a gate: from four on, it is smaller than their multiplexers.
 const LEAST: usize = 4;

@@ -1,7 +1,6 @@
 //! What the flows for area, timing and FPGAs share: which Yosys, running a program in a folder of its own with a limit, what is kept
 //! in the cache under the SHA-256 of all that it depends on, and errors.
 
-use super::liberty::LibertyError;
 use super::wires::COLOQUINTE_VERSION;
 use crate::cache;
 use crate::rtl::sources;
@@ -16,6 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use windlass_files::new_file::save;
+use windlass_netlist::liberty::LibertyError;
 
 /// Lines of a tool's complaint that an error shows.
 const TAIL_LINES: usize = 20;

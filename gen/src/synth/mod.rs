@@ -6,7 +6,6 @@ pub mod area;
 mod clock_gates;
 pub(crate) mod flow;
 pub mod fpga;
-pub mod liberty;
 pub mod library;
 mod module;
 pub mod timing;

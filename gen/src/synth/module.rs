@@ -1,10 +1,10 @@
 //! A mapped netlist as Yosys writes it: how many cells of which type, its clock and clock gates, and what its cells are called in the RTL.
 
-use super::liberty::Library;
 use super::timing::Names;
-use super::variants::REGISTER;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use windlass_netlist::REGISTER;
+use windlass_netlist::liberty::Library;
 
 /// Yosys' JSON, as far as it is used.
 #[derive(Deserialize)]

@@ -7,10 +7,10 @@ use super::area::Amount;
 use super::flow::{Failure, Stop, Workplace};
 use super::timing::TimingReport;
 use crate::cache;
-use crate::constraints::WireModel;
-use crate::netlist::{FloorPlan, NetlistError, Unplaced, Wires};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use windlass_netlist::WireModel;
+use windlass_netlist::{FloorPlan, NetlistError, Unplaced, Wires};
 
 /// What stands beside every time with wires.
 pub const WIRES_LABEL: &str = "estimate from a placement, not routed, ideal clock";
