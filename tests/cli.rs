@@ -529,7 +529,8 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let out = directory.path().to_string_lossy().into_owned();
     let value = json(&succeeds(&[
-        "report", "--window", "matrix", "--slots", "8", "--flow", "quick", "--json", "--out", &out,
+        "report", "--gpu", "rtx3060", "--window", "matrix", "--slots", "8", "--flow", "quick", "--json",
+        "--out", &out,
     ]));
     let design = &value["designs"][0];
     let synthesis = &design["synthesis"];
@@ -563,7 +564,7 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
     let names: Vec<String> = files(directory.path()).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["report.html", "report.json", "report.md", "report.txt"]);
     assert_eq!(
-        value["command"], "windlass report --window matrix --slots 8 --flow quick",
+        value["command"], "windlass report --gpu rtx3060 --window matrix --slots 8 --flow quick",
         "where it goes is not in it"
     );
 }
