@@ -135,13 +135,14 @@ pub struct CosimArgs {
     /// cycles as the generated one
     #[arg(help_heading = options::HARDWARE, long, requires = "rtl", conflicts_with = "step")]
     jump: bool,
-    /// Refuse CTAs at each of the front end's CTA ports in so many of 100 cycles, by chance, the same ones in every run: 0 to 90 [default: 0]
+    /// Refuse CTAs at each of the front end's CTA ports in so many of 100 cycles, by chance, the same ones in every run with the same --seed: 0 to 90
+    /// [default: 0]
     ///
     /// Real SMs are not always ready. What was refused must be offered until it is taken; if it is not, the exit status is 1. Every cycle is
     /// simulated.
     #[arg(help_heading = options::HARDWARE, long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=90))]
     cta_stalls: Option<u8>,
-    /// Seed of the state that the design does not initialise; the golden model has no such state [default: 0]
+    /// Seed of the state that the design does not initialise, and of --cta-stalls; the golden model has no such state [default: 0]
     #[arg(help_heading = options::HARDWARE, long)]
     seed: Option<u64>,
     /// Write a waveform of the Verilog to FILE.vcd or FILE.fst
@@ -369,9 +370,11 @@ fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
         return Err("--rtl: the golden model has no Verilog; use --dispatcher hardware or both".into());
     }
     match args.seed {
-        Some(seed) if args.dispatcher == Some(DispatcherArg::Behavioural) => Err(format!(
-            "--seed {seed}: the golden model has no uninitialised state; use --dispatcher hardware or both"
-        )),
+        Some(seed) if args.dispatcher == Some(DispatcherArg::Behavioural) && args.cta_stalls.is_none() => {
+            Err(format!(
+                "--seed {seed}: the golden model has no uninitialised state, and without --cta-stalls nothing else is by chance; use --dispatcher hardware or both"
+            ))
+        }
         _ => Ok(()),
     }
 }
@@ -431,6 +434,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     // A jump relies on what the generated front end does while nothing moves.
     simulation.step = args.step || (rtl.is_some() && !args.jump);
     simulation.cta_stalls = args.cta_stalls.unwrap_or(0);
+    simulation.stall_seed = args.seed.unwrap_or(0);
     simulation.record = args.timeline.is_some();
     simulation.progress = slow_progress;
     if args.strict_algorithm1 {

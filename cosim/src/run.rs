@@ -83,9 +83,10 @@ pub struct CoSimulation {
     pub rule: HazardRule,
     /// Visit every cycle; otherwise time jumps, with the same results.
     pub step: bool,
-    /// `window`: in so many of 100 cycles a CTA port refuses what is offered, each by chance, the same ones in every run; at most 90. Then
-    /// every cycle is visited.
+    /// `window`: in so many of 100 cycles a CTA port refuses what is offered, each by chance; at most 90. Then every cycle is visited.
     pub cta_stalls: u8,
+    /// In which: the same ones for the same seed.
+    pub stall_seed: u64,
     /// `window`: when all is done, read all counters of the front end and compare them with what happened on its ports, in 15 cycles that
     /// are not part of the run.
     pub read_counters: bool,
@@ -121,6 +122,7 @@ impl CoSimulation {
             rule: HazardRule::Exact,
             step: false,
             cta_stalls: 0,
+            stall_seed: 0,
             read_counters: true,
             record: false,
             progress: |_| (),
@@ -218,6 +220,7 @@ impl CoSimulation {
                 driver_launch: self.driver_launch,
                 kernel_end_ns: self.kernel_end_ns,
                 cta_stalls: self.cta_stalls,
+                stall_seed: (self.cta_stalls > 0).then_some(self.stall_seed),
             },
             software_slots: self.software_slots,
             streams: self.streams,
@@ -319,6 +322,7 @@ impl CoSimulation {
             rule: self.rule,
             step: self.steps(),
             cta_stalls: self.cta_stalls,
+            stall_seed: self.stall_seed,
         };
         let mut host = WindowHost::new(profile, &self.partitions, &machine, options, engine)?;
         let simulated = self.simulate(&mut host, &mut machine)?;
@@ -513,6 +517,9 @@ pub struct SchedulerReport {
     /// In so many of 100 cycles a CTA port refused.
     #[serde(skip_serializing_if = "is_zero")]
     pub cta_stalls: u8,
+    /// In which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stall_seed: Option<u64>,
 }
 
 fn is_zero(percent: &u8) -> bool {
@@ -653,7 +660,10 @@ impl RunReport {
         };
         let stalls = match s.cta_stalls {
             0 => String::new(),
-            percent => format!(", CTA ports stall in {percent} % of cycles"),
+            percent => {
+                let seed = s.stall_seed.unwrap_or(0);
+                format!(", CTA ports stall in {percent} % of cycles (seed {seed})")
+            }
         };
         let mut parts = Vec::new();
         if let Some(engine) = &s.engine {

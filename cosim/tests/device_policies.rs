@@ -25,8 +25,8 @@ fn refused_ctas_are_offered_until_they_are_taken() {
     for places in [1, 4] {
         let policies = vec![Policy::Window];
         let plain = CoSimulation { places, policies, record: true, ..cosim(scheduler(WindowKind::List, 8)) };
-        let cycles = |cta_stalls| {
-            let outcome = run(&CoSimulation { cta_stalls, ..plain.clone() }, &stream);
+        let seeded = |cta_stalls, stall_seed| {
+            let outcome = run(&CoSimulation { cta_stalls, stall_seed, ..plain.clone() }, &stream);
             for recording in &outcome.recordings {
                 assert_eq!(recording.ctas.len(), 8 * 64, "{}", recording.name());
             }
@@ -34,11 +34,16 @@ fn refused_ctas_are_offered_until_they_are_taken() {
             assert_eq!(cycles.len(), ARBITERS.len());
             (cycles, outcome.report.table())
         };
+        let cycles = |cta_stalls| seeded(cta_stalls, 0);
         let [(none, table), (some, said), (most, _)] = [0, 50, 90].map(cycles);
         let later = |a: &[u64], b: &[u64]| a.iter().zip(b).all(|(a, b)| a < b);
         assert!(later(&none, &some) && later(&some, &most), "{places}: {none:?} {some:?} {most:?}");
-        assert!(said.contains("CTA ports stall in 50 % of cycles") && !table.contains("stall in"), "{said}");
+        assert!(
+            said.contains("CTA ports stall in 50 % of cycles (seed 0)") && !table.contains("stall in"),
+            "{said}"
+        );
         assert_eq!(cycles(50).0, some, "the same cycles refuse in every run");
+        assert_ne!(seeded(50, 1).0, some, "other cycles do with another seed");
     }
 }
 

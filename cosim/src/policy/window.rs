@@ -34,9 +34,6 @@ const PERIOD: u64 = 6;
 /// The same with up to four kernels per type that wait for room: 3, 4, 6, 9 and 12 divide it.
 const LONG_PERIOD: u64 = 36;
 
-/// The same cycles refuse in every run.
-const STALL_SEED: u64 = 1;
-
 /// Options of the host and its hardware.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowOptions {
@@ -52,6 +49,8 @@ pub(crate) struct WindowOptions {
     pub step: bool,
     /// In so many of 100 cycles a CTA port refuses, each by chance. Then every cycle is simulated.
     pub cta_stalls: u8,
+    /// Which.
+    pub stall_seed: u64,
 }
 
 /// A kernel's time in a window slot, in cycles.
@@ -209,7 +208,7 @@ impl<'e> WindowHost<'e> {
             counters: CountersModel::new(options.params),
             read: (0, 0),
             held: [None; MAX_CTA_PORTS],
-            stalls: Rng::new(STALL_SEED),
+            stalls: Rng::new(options.stall_seed.wrapping_add(1)),
             unplaced: [0; 2],
             waiting: Vec::new(),
             possible: None,
