@@ -1,6 +1,6 @@
 //! The flows that measure a design: Yosys, OpenSTA and nextpnr run here, and their results are read and kept in the cache. Area by
 //! module ([`mod@area`]), the flattened design in several variants with their clocks ([`variants`]), FPGAs ([`mod@fpga`]); and the cell
-//! libraries for that ([`library`] finds them, [`liberty`] reads them). [`crate::report`] makes a document of what comes out.
+//! libraries for that ([`library`] finds them, [`windlass_netlist::liberty`] reads them). [`crate::report`] makes a document of what comes out.
 
 pub mod area;
 mod clock_gates;
