@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use windlass_gen::synth::area::{AreaOptions, area};
 use windlass_gen::synth::variants::{SynthOptions, Variant, netlist, synth};
 use windlass_gen::synth::{SynthesisError, Yosys};
-use windlass_netlist::Gates;
-use windlass_netlist::liberty;
+use windlass_netlist::{Gates, liberty};
 
 /// Twelve bits with a reset that goes before the enable, eight with an enable that a multiplier decides, two that are too few, and one without.
 const GATED: &str = "

@@ -6,8 +6,7 @@ use windlass_gen::report::render::{
     Conditions, Energy, EventEnergy, Format, Fpga, FpgaOutcome, MEASURED_ON, Parameter, Report, render,
 };
 use windlass_gen::synth::wires::{Wired, WiredNetlist};
-use windlass_netlist::FloorPlan;
-use windlass_netlist::WireModel;
+use windlass_netlist::{FloorPlan, WireModel};
 
 fn report() -> Report {
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report.json"))

@@ -10,8 +10,7 @@ use windlass_gen::synth::area::{Amount, AreaReport, ModuleArea};
 use windlass_gen::synth::timing::{ClassTiming, PathClass, PathEnd, TimingPath, TimingReport};
 use windlass_gen::synth::variants::{Sizing, SynthReport, VariantResult};
 use windlass_gen::synth::wires::{Wired, WiredNetlist};
-use windlass_netlist::FloorPlan;
-use windlass_netlist::WireModel;
+use windlass_netlist::{FloorPlan, WireModel};
 
 fn amount(cells: u64, flip_flops: u64, area_um2: f64) -> Amount {
     let sequential_um2 = flip_flops as f64 * 96.0;

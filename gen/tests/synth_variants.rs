@@ -12,8 +12,7 @@ use windlass_gen::synth::wires::{Wired, WiredNetlist};
 use windlass_gen::synth::{SynthesisError, Yosys};
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
-use windlass_netlist::liberty;
-use windlass_netlist::{ResizeOptions, WireModel, resize};
+use windlass_netlist::{ResizeOptions, WireModel, liberty, resize};
 use windlass_rtl::port::{Direction, Port};
 
 /// A multiplier from `slow_q` and `sum_q` to `sum_q`, and beside it only short paths.

@@ -9,8 +9,7 @@ use super::timing::TimingReport;
 use crate::cache;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use windlass_netlist::WireModel;
-use windlass_netlist::{FloorPlan, NetlistError, Unplaced, Wires};
+use windlass_netlist::{FloorPlan, NetlistError, Unplaced, WireModel, Wires};
 
 /// What stands beside every time with wires.
 pub const WIRES_LABEL: &str = "estimate from a placement, not routed, ideal clock";

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use windlass_netlist::WireModel;
 use windlass_netlist::{
-    Gates, NetlistError, ResizeOptions, Resized, SHARED, Unplaced, WireHints, Wires, resize,
+    Gates, NetlistError, ResizeOptions, Resized, SHARED, Unplaced, WireHints, WireModel, Wires, resize,
 };
 
 /// Inverter, buffer, some gates and a flip-flop in two or three sizes; delay = intrinsic + slope x load, equal for all slews.
