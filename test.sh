@@ -33,6 +33,7 @@ trap 'kill "$self_test" 2>/dev/null || true' EXIT
 said() { # what the job beside printed, once it has ended
   local status=0
   wait "$self_test" || status=$?
+  trap - EXIT
   cat target/tmp/self-test.log
   return "$status"
 }
