@@ -1,6 +1,6 @@
 //! `windlass mutate`: does the bench of a block notice faults?
 
-use crate::options::BlockArgs;
+use crate::options::{BlockArgs, RtlArgs};
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
@@ -18,6 +18,8 @@ const FORMAT_VERSION: u32 = 3;
 pub struct MutateArgs {
     #[command(flatten)]
     block: BlockArgs,
+    #[command(flatten)]
+    rtl: RtlArgs,
     /// Number of mutants, 1 to 100000; fewer if the design has fewer
     #[arg(long, default_value_t = 500, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     mutants: u32,
@@ -43,7 +45,7 @@ pub struct MutateArgs {
 
 /// Runs it.
 pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
-    let spec = args.block.spec()?;
+    let (spec, rtl) = args.block.with_rtl(&args.rtl, BlockArgs::spec)?;
     let default = MutateOptions::default();
     let options = MutateOptions {
         mutants: MutantOptions { count: args.mutants as usize, seed: args.seed, ..MutantOptions::default() },
@@ -57,7 +59,7 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
     if args.again > 0 {
         runs.push(BenchRun { stimulus: far_stimulus(spec, seed + 1), cycles: args.again });
     }
-    let report = mutate(spec, runs, &options, &mut |progress| match progress {
+    let report = mutate(spec, &rtl, runs, &options, &mut |progress| match progress {
         Progress::Made(mutants) => eprintln!("{:.1} s: {}, compiling", seconds(), counted(mutants, "mutant")),
         Progress::Recorded(cycles) => eprintln!("{:.1} s: {} recorded", seconds(), counted(cycles, "cycle")),
         Progress::Proving(mutants) => eprintln!("{:.1} s: {mutants} were not noticed", seconds()),

@@ -2,28 +2,32 @@
 
 use crate::calibrate_command::{note_sms, profile_of};
 use crate::cosim_command::{DispatcherArg, scheduler};
-use crate::options::{HardwareArgs, WindowArg};
+use crate::options::{HardwareArgs, RtlArgs, WindowArg};
 use crate::progress::progress;
 use crate::timeline_file::{self, TimelineFile};
 use crate::{Failure, Outcome, gpu, options, run_report, workload};
 use clap::{Args, ValueEnum};
+use std::error::Error;
+use std::fmt;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use windlass_catalog::BlockSpec;
 use windlass_cosim::decider::SchedulerDecider;
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_cosim::real::{self, RealError};
 use windlass_cuda::{CudaDevice, Gpu};
+use windlass_gen::rtl::Rtl;
 use windlass_gen::table::counted;
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
     Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, DeviceError, Estimate, KernelTime,
-    Launches, MAX_SEGMENTS, MAX_WORDS, Options, Overlap, Policy, Program, ProgramError, Runner,
+    Launches, MAX_SEGMENTS, MAX_WORDS, Options, Overlap, Policy, Program, ProgramError, RunError, Runner,
     SoftwareDecider, WINDOW, Way, digest_of,
 };
 
@@ -135,6 +139,8 @@ pub struct RunArgs {
     window: Option<WindowArg>,
     #[command(flatten)]
     hardware: HardwareArgs,
+    #[command(flatten)]
+    rtl: RtlArgs,
     /// Device profile, for the work of CTAs and the costs of calls: an embedded one, or a file of `windlass calibrate` [default: on cpu
     /// the profile of the GPU that the first trace names, else rtx3070; on cuda the embedded one of this GPU, else h100]
     #[arg(long, value_name = "NAME|FILE")]
@@ -182,9 +188,32 @@ impl RunArgs {
         self.dispatcher.unwrap_or(DeciderArg::Hardware)
     }
 
-    /// The scheduler that decides under `window`, where it is no software.
-    fn scheduler(&self) -> Result<SchedulerParams, Failure> {
-        scheduler(self.hardware, self.window.unwrap_or(WindowArg::Matrix), self.slots())
+    /// The scheduler that decides under `window`, where it is no software, and its Verilog, where that is not what is emitted.
+    fn scheduler(&self) -> Result<(SchedulerParams, Option<Rtl>), Failure> {
+        let of_options = || scheduler(self.hardware, self.window.unwrap_or(WindowArg::Matrix), self.slots());
+        let (Some(path), Some(source)) = (&self.rtl.rtl, self.rtl.read()?) else {
+            return Ok((of_options()?, None));
+        };
+        let params = match &source.arguments {
+            None => of_options()?,
+            Some(words) => {
+                let given = [("window", self.window.is_some()), ("slots", self.slots.is_some())];
+                let given = given.into_iter().chain(self.hardware.given()).filter(|(_, given)| *given);
+                let given: Vec<&str> = given.map(|(option, _)| option).collect();
+                match options::block_of(path, words, &given)? {
+                    BlockSpec::KernelScheduler(params) => params,
+                    other => {
+                        return Err(format!(
+                            "--rtl {}: its block is {}, and the policy `window` needs a kernel_scheduler",
+                            path.display(),
+                            other.name()
+                        )
+                        .into());
+                    }
+                }
+            }
+        };
+        Ok((params, Some(source.of(BlockSpec::KernelScheduler(params)))))
     }
 
     fn graph_window(&self) -> usize {
@@ -242,7 +271,7 @@ impl RunArgs {
         let in_graphs = if self.launches() == Launches::Subgraphs { IN_GRAPHS } else { CACHED };
         let scheduler = || {
             let hardware = self.hardware.given().into_iter();
-            hardware.chain([("window", self.window.is_some())])
+            hardware.chain([("window", self.window.is_some()), ("rtl", self.rtl.rtl.is_some())])
         };
         let options = [
             ("graph-window", self.graph_window.is_some(), in_graphs),
@@ -266,6 +295,9 @@ impl RunArgs {
                 "--{option} belongs to a scheduler in hardware: leave out --{option} or --dispatcher software"
             )
             .into());
+        }
+        if self.rtl.rtl.is_some() && self.dispatcher() == DeciderArg::Behavioural {
+            return Err("--rtl: the golden model has no Verilog; use --dispatcher hardware or both".into());
         }
         if policies.contains(&Policy::StreamsAce) && !WINDOW.contains(&self.slots()) {
             return Err(format!(
@@ -320,7 +352,7 @@ fn scale(stream: &Stream, executor: ExecutorArg, memory: u64) -> u64 {
 }
 
 /// Whether nothing can run any more.
-fn is_without_device(error: &(dyn std::error::Error + 'static)) -> bool {
+fn is_without_device(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(DeviceError::Absent { .. } | DeviceError::Lost { .. }))
 }
 
@@ -336,18 +368,17 @@ fn bytes(mut ranges: Vec<(u64, u64)>) -> u64 {
 }
 
 fn decider(args: &RunArgs) -> Result<Box<dyn Decider>, Failure> {
-    let params = || args.scheduler();
-    Ok(match args.dispatcher() {
+    let kind = match args.dispatcher() {
         DeciderArg::Software => {
             let slots = NonZeroUsize::new(args.slots()).ok_or("--slots 0: choose 1 or more")?;
-            Box::new(SoftwareDecider::new(slots))
+            return Ok(Box::new(SoftwareDecider::new(slots)));
         }
-        DeciderArg::Hardware => Box::new(SchedulerDecider::new(DispatcherArg::Hardware.kind(), params()?)?),
-        DeciderArg::Behavioural => {
-            Box::new(SchedulerDecider::new(DispatcherArg::Behavioural.kind(), params()?)?)
-        }
-        DeciderArg::Both => Box::new(SchedulerDecider::new(DispatcherArg::Both.kind(), params()?)?),
-    })
+        DeciderArg::Hardware => DispatcherArg::Hardware.kind(),
+        DeciderArg::Behavioural => DispatcherArg::Behavioural.kind(),
+        DeciderArg::Both => DispatcherArg::Both.kind(),
+    };
+    let (params, rtl) = args.scheduler()?;
+    Ok(Box::new(SchedulerDecider::new(kind, params, rtl.as_ref())?))
 }
 
 fn open(args: &RunArgs, program: &Arc<Program>) -> Result<Box<dyn Device>, Failure> {
@@ -468,7 +499,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     };
     // The model has no profile of this machine's processors.
     let predict = args.compare && args.executor == ExecutorArg::Cuda;
-    let model = predict.then(|| args.scheduler()).and_then(|params| {
+    let model = predict.then(|| args.scheduler()).and_then(|scheduler| {
+        let params = scheduler.map(|(params, _)| params);
         params.map_err(|error| eprintln!("note: the device model predicts nothing: {error}")).ok()
     });
     let memory = at_hand.map_or(0, |gpu| gpu.memory_bytes);
@@ -518,6 +550,11 @@ impl All<'_> {
             });
             let result = match run {
                 Ok(result) => result,
+                Err(error) if error.is::<WrongDecision>() => {
+                    eprintln!("wrong: {error}");
+                    outcome = Outcome::Wrong;
+                    continue;
+                }
                 // The next one may be smaller, where there is a device for it.
                 Err(error) if files.len() > 1 && !is_without_device(&*error) => {
                     eprintln!("error: {error}");
@@ -672,11 +709,28 @@ struct Measurement<'a> {
     report: run_report::Run,
 }
 
+/// The scheduler that decides did what it must not; nothing else is wrong.
+#[derive(Debug)]
+struct WrongDecision(String);
+
+impl fmt::Display for WrongDecision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for WrongDecision {}
+
 impl Measurement<'_> {
     fn run(&mut self, policy: Policy) -> Result<Counts, Failure> {
         let decider = self.decider.as_deref_mut().map(|d| d as &mut dyn Decider);
-        let counts = self.runner.run(policy, decider);
-        Ok(counts.map_err(|e| format!("{}, {policy}: {e}", self.program.name()))?)
+        self.runner.run(policy, decider).map_err(|error| {
+            let text = format!("{}, {policy}: {error}", self.program.name());
+            match error {
+                RunError::Decider(_) | RunError::Stuck { .. } => WrongDecision(text).into(),
+                _ => text.into(),
+            }
+        })
     }
 
     /// Each policy once: what is compiled, made or cached on first use is no part of the times. Then how each overlaps best.

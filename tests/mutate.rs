@@ -5,15 +5,18 @@ use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::mutate::{BenchRun, MutateError, MutateOptions, MutateReport, Outcome, mutate};
 use windlass_cosim::stimulus::Stimulus;
-use windlass_gen::emit;
 use windlass_gen::mutate::rules::Rules;
 use windlass_gen::mutate::{MutantOptions, mutants};
-use windlass_gen::output;
 use windlass_gen::prove::alike::Reachable;
+use windlass_gen::rtl::Rtl;
 use windlass_rtl::port::{Direction, Layout, RESET};
 
 fn block(name: &str) -> BlockSpec {
     BlockSpec::new(name, Request { slots: 4, ..Request::default() }).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn emitted(spec: BlockSpec) -> Rtl {
+    Rtl::emitted(spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn options() -> MutateOptions {
@@ -26,7 +29,8 @@ fn run(stimulus: Box<dyn Stimulus>, cycles: u64) -> Vec<BenchRun> {
 }
 
 fn tried(spec: BlockSpec, stimulus: Box<dyn Stimulus>, cycles: u64) -> MutateReport {
-    mutate(spec, run(stimulus, cycles), &options(), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"))
+    mutate(spec, &emitted(spec), run(stimulus, cycles), &options(), &mut |_| ())
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Resets, and then gives nothing.
@@ -63,7 +67,7 @@ fn a_blind_bench_lets_faults_live() {
     // A second run that sees is given those, and only those.
     let mut runs = run(idle(), 100);
     runs.extend(run(stimulus(spec, 1), 20_000));
-    let both = mutate(spec, runs, &options(), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"));
+    let both = mutate(spec, &emitted(spec), runs, &options(), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(both.survivors().count(), 0);
     let in_run = |n| both.count(|outcome| matches!(outcome, Outcome::Caught { run, .. } if *run == n));
     assert_eq!((in_run(0), in_run(0) + in_run(1)), (report.caught(), both.caught()));
@@ -75,16 +79,14 @@ fn a_fault_that_is_none_is_proved_to_be_none() {
     let spec = block("oldest_first");
     // However long it may take.
     let patient = MutateOptions { prove: Some(Duration::MAX), ..options() };
-    let report = mutate(spec, run(stimulus(spec, 1), 20_000), &patient, &mut |_| ());
+    let report = mutate(spec, &emitted(spec), run(stimulus(spec, 1), 20_000), &patient, &mut |_| ());
     let report = report.unwrap_or_else(|e| panic!("{e}"));
     assert!(report.equivalent() > 0, "{report:?}");
     // By its lemmas too; and they never say so of a fault that the bench notices.
-    let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
-    let (files, top) = (output::verilog_files(&design), design.top());
-    let made = mutants(&files, &top.name, &top.ports, Rules::of(spec).as_ref(), &options().mutants)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let rtl = emitted(spec);
+    let made = mutants(&rtl, Rules::of(spec).as_ref(), &options().mutants).unwrap_or_else(|e| panic!("{e}"));
     let all: Vec<u32> = made.list.iter().map(|mutant| mutant.id).collect();
-    let reachable = Reachable::find(spec, &design, &made, &all, Duration::from_secs(60))
+    let reachable = Reachable::find(spec, &rtl, &made, &all, Duration::from_secs(60))
         .unwrap_or_else(|e| panic!("{e}"))
         .expect("it has lemmas");
     let mut none = 0;
@@ -94,6 +96,18 @@ fn a_fault_that_is_none_is_proved_to_be_none() {
         none += usize::from(never);
     }
     assert!(none > 0, "{report:?}");
+    // The same text as somebody's own: the lemmas are asked where they find their registers.
+    let lemmas = |own: &Rtl| {
+        let made =
+            mutants(own, Rules::of(spec).as_ref(), &options().mutants).unwrap_or_else(|e| panic!("{e}"));
+        Reachable::find(spec, own, &made, &all, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let mut own = Rtl { path: Some("own".into()), ..rtl.clone() };
+    let again = lemmas(&own).expect("they hold");
+    let never = |of: &Reachable, id| of.never_shows(id, false).unwrap_or_else(|e| panic!("{e}"));
+    assert!(all.iter().all(|id| never(&again, *id) == never(&reachable, *id)));
+    own.files.iter_mut().for_each(|(_, text)| *text = text.replace("row_1_", "first_row_"));
+    assert!(lemmas(&own).is_none());
 }
 
 #[test]
@@ -105,8 +119,14 @@ fn a_bench_that_complains_of_the_design_itself_is_an_error() {
             inputs.fill(u32::MAX);
         }
     }
-    let error = mutate(block("window_matrix"), run(Box::new(Never), 10), &options(), &mut |_| ())
-        .expect_err("it is wrong");
+    let error = mutate(
+        block("window_matrix"),
+        &emitted(block("window_matrix")),
+        run(Box::new(Never), 10),
+        &options(),
+        &mut |_| (),
+    )
+    .expect_err("it is wrong");
     assert!(matches!(error, MutateError::Healthy { .. }), "{error}");
 }
 
@@ -124,6 +144,7 @@ fn a_bench_that_breaks_a_rule_of_the_page_is_an_error() {
     }
     let spec = block("sm_partitions");
     let fickle = Box::new(Fickle(Layout::new(&spec.ports(), Direction::Input)));
-    let error = mutate(spec, run(fickle, 100), &options(), &mut |_| ()).expect_err("it is forbidden");
+    let error =
+        mutate(spec, &emitted(spec), run(fickle, 100), &options(), &mut |_| ()).expect_err("it is forbidden");
     assert!(matches!(error, MutateError::Illegal { cycle: 2..20, .. }), "{error}");
 }

@@ -200,6 +200,79 @@ fn a_front_end_that_was_changed_is_co_simulated() {
 }
 
 #[test]
+fn its_mutants_are_tried_under_the_bench_of_the_block() {
+    let tried = |args: &[&str]| -> serde_json::Value {
+        let options = ["mutate", "--mutants", "40", "--prove", "20", "--json"];
+        let (stdout, _) = ends(0, &[&options, args].concat());
+        serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let (_folder, file) = written(ROUND_ROBIN);
+    let own = tried(&[&["--rtl", path(&file)][..], &OF_FOUR].concat());
+    assert_eq!((&own["top"], &own["survived"]), (&"turns".into(), &0.into()));
+    assert!(own["caught"].as_u64() > Some(20), "{own}");
+    // A folder as it was written has the same mutants, and the same becomes of them.
+    let (folder, top) = generated(&["--block", "oldest_first", "--slots", "4"]);
+    let same = tried(&["--rtl", path(folder.path())]);
+    let emitted = tried(&["--block", "oldest_first", "--slots", "4"]);
+    let outcomes = |report: &serde_json::Value| -> Vec<[String; 3]> {
+        let mutants = report["mutants"].as_array().expect("mutants");
+        mutants.iter().map(|m| ["id", "mode", "outcome"].map(|field| m[field].to_string())).collect()
+    };
+    assert_eq!(outcomes(&same).len(), 40);
+    assert_eq!(outcomes(&same), outcomes(&emitted));
+    // Where the design itself fails, mutants say nothing.
+    edit(&folder.path().join(format!("{top}.v")), "  assign gnt = {", "  assign gnt = ~{");
+    let (_, wrong) = ends(2, &["mutate", "--rtl", path(folder.path())]);
+    assert!(wrong.contains(&format!("`{top}` fails under its bench without any fault")), "{wrong}");
+    let (folder, _) = generated(&["--block", "round_robin", "--slots", "4", "--reset", "async"]);
+    let (_, reset) = ends(2, &["mutate", "--rtl", path(folder.path())]);
+    assert!(reset.contains("has an asynchronous reset"), "{reset}");
+}
+
+#[test]
+fn a_scheduler_that_was_changed_decides_the_order_of_real_kernels() {
+    let (folder, _) = generated(&["--block", "kernel_scheduler", "--slots", "4"]);
+    let rtl = ["--rtl", path(folder.path())];
+    let run = ["run", "mix-pipeline", "--policy", "window", "--no-work", "--verify", "--scale", "64"];
+    let (right, _) = ends(0, &[&run[..], &rtl].concat());
+    assert!(right.contains(&format!("window: RTL of {}", path(folder.path()))), "{right}");
+    assert!(right.contains("matrix window, 4 slots"), "{right}");
+    ends(0, &[&run[..], &rtl, &["--dispatcher", "both"]].concat());
+    // Kernels wait for nothing: the first that would be too early is named, and the golden model differs.
+    let window = folder.path().join("window_matrix_n4_r2.v");
+    let text = fs::read_to_string(&window).unwrap_or_else(|e| panic!("{e}"));
+    let (before, rest) = text.split_once("  assign empty = {").expect("what waits for none");
+    let (_, after) = rest.split_once("};").expect("its end");
+    fs::write(&window, format!("{before}  assign empty = 4'hf;{after}")).unwrap_or_else(|e| panic!("{e}"));
+    let (_, wrong) = ends(1, &[&run[..], &rtl].concat());
+    let early = "wrong: mix-pipeline, window: the scheduler that decides: it starts kernel 1 before kernel 0";
+    assert!(wrong.contains(early), "{wrong}");
+    let (_, both) = ends(1, &[&run[..], &rtl, &["--dispatcher", "both"]].concat());
+    assert!(both.contains("wrong: mix-pipeline, window: the scheduler that decides: cycle "), "{both}");
+    assert!(both.contains("differs"), "{both}");
+    // It offers nothing more.
+    fs::write(&window, format!("{before}  assign empty = 4'h0;{after}")).unwrap_or_else(|e| panic!("{e}"));
+    let (_, stuck) = ends(1, &[&run[..], &rtl].concat());
+    assert!(stuck.contains("offers nothing although nothing runs: 48 kernels are left"), "{stuck}");
+
+    for (policy, args, says) in [
+        ("window", &["--slots", "8"][..], "says itself which block it is"),
+        ("window", &["--dispatcher", "behavioural"], "the golden model has no Verilog"),
+        ("window", &["--dispatcher", "software"], "--rtl belongs to a scheduler in hardware"),
+        ("streams", &[], "--rtl"),
+    ] {
+        let (_, refused) = ends(2, &[&["run", "mix-pipeline", "--policy", policy], &rtl[..], args].concat());
+        assert!(refused.contains(says), "{refused}");
+    }
+    let (folder, _) = generated(&["--block", "oldest_first", "--slots", "4"]);
+    let (_, other) = ends(2, &[&run[..], &["--rtl", path(folder.path())]].concat());
+    assert!(
+        other.contains("its block is oldest_first, and the policy `window` needs a kernel_scheduler"),
+        "{other}"
+    );
+}
+
+#[test]
 fn folders_are_reported_side_by_side() {
     let (first, _) = generated(&["--block", "round_robin", "--slots", "4"]);
     let (second, top) = generated(&["--block", "round_robin", "--slots", "4"]);

@@ -1,11 +1,12 @@
 //! The generated scheduler as what decides the order of kernels that really run (`windlass run --policy window`).
 
-use crate::engine::{DispatcherKind, EngineError, library};
+use crate::engine::{self, DispatcherKind, EngineError, comparable, library, library_of};
 use crate::lockstep::Lockstep;
 use crate::policy::beats;
-use crate::verilator::{InstanceOptions, Optimise};
+use crate::verilator::{BuildSpec, InstanceOptions, Optimise};
 use std::collections::VecDeque;
 use windlass_catalog::BlockSpec;
+use windlass_gen::rtl::Rtl;
 use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerIn, SchedulerPorts};
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::params::{self, SchedulerParams};
@@ -16,6 +17,9 @@ use windlass_runtime::run::{Decider, Decision};
 /// Clocks without a transfer on any channel after which the scheduler has settled: its longest pipeline, from a beat to an offer,
 /// is shorter. List windows say themselves that they are busy.
 const QUIET: u32 = 8;
+
+/// The same of somebody's own, whose pipelines nobody knows here.
+const QUIET_OF_OWN: u32 = 64;
 
 /// A `kernel_scheduler`, one clock per step: Verilog, its golden model, or both in lockstep.
 pub struct SchedulerDecider {
@@ -32,31 +36,43 @@ pub struct SchedulerDecider {
     /// Slots whose kernels have ended.
     ended: VecDeque<u8>,
     quiet: u32,
+    /// [`QUIET`], or [`QUIET_OF_OWN`].
+    settles_after: u32,
     cycles: u64,
 }
 
 impl SchedulerDecider {
-    /// Makes the scheduler with `params`.
+    /// Makes the scheduler with `params`; `rtl` is its Verilog, where it is not what is emitted. One that stands still with nothing in
+    /// its pipelines for 64 clocks is taken to have settled.
     ///
     /// # Errors
-    /// Where its Verilog cannot be built or loaded; the golden model needs nothing.
-    pub fn new(kind: DispatcherKind, params: SchedulerParams) -> Result<Self, EngineError> {
+    /// Where its Verilog cannot be built or loaded; the golden model needs nothing, and takes no `rtl`.
+    pub fn new(
+        kind: DispatcherKind,
+        params: SchedulerParams,
+        rtl: Option<&Rtl>,
+    ) -> Result<Self, EngineError> {
         let spec = BlockSpec::KernelScheduler(params);
+        if let (DispatcherKind::Both, Some(rtl)) = (kind, rtl) {
+            comparable(rtl)?;
+        }
         let verilog = || -> Result<(String, Box<dyn CycleModel>), EngineError> {
-            let library = library(spec, |build| build.optimise(Optimise::Long))?;
+            let long = |build: BuildSpec| build.optimise(Optimise::Long);
+            let library = rtl.map_or_else(|| library(spec, long), |rtl| library_of(rtl, long))?;
             let instance = library.instance(InstanceOptions::default())?;
             Ok((library.verilator_version().to_string(), Box::new(instance)))
         };
+        let hardware = engine::hardware_name(rtl);
         let (name, model): (_, Box<dyn CycleModel>) = match kind {
             DispatcherKind::Behavioural => ("behavioural".into(), spec.model()),
             DispatcherKind::Hardware => {
                 let (version, model) = verilog()?;
-                (format!("hardware ({version})"), model)
+                (format!("{hardware} ({version})"), model)
             }
             DispatcherKind::Both => {
                 let (version, model) = verilog()?;
                 let both = Lockstep::new(vec![("model".into(), spec.model()), ("verilog".into(), model)])?;
-                (format!("hardware and behavioural in lockstep ({version})"), Box::new(both))
+                (format!("{hardware} and behavioural in lockstep ({version})"), Box::new(both))
             }
         };
         let all = model.ports();
@@ -74,6 +90,7 @@ impl SchedulerDecider {
             slots: [0; 256],
             ended: VecDeque::new(),
             quiet: 0,
+            settles_after: if rtl.is_some() { QUIET_OF_OWN } else { QUIET },
             cycles: 0,
         })
     }
@@ -151,7 +168,7 @@ impl Decider for SchedulerDecider {
                 self.quiet = 0;
             }
         }
-        decision.settled = self.quiet >= QUIET && !out.busy && self.ended.is_empty();
+        decision.settled = self.quiet >= self.settles_after && !out.busy && self.ended.is_empty();
         Ok(decision)
     }
 }

@@ -112,6 +112,12 @@ pub fn comparable(rtl: &Rtl) -> Result<(), EngineError> {
     if rtl.asynchronous { Err(EngineError::Reset { top: rtl.top.clone() }) } else { Ok(()) }
 }
 
+/// What runs, for people: the Verilog that is emitted, or somebody's own.
+pub(crate) fn hardware_name(rtl: Option<&Rtl>) -> String {
+    let path = rtl.and_then(|rtl| rtl.path.as_ref());
+    path.map_or("hardware".into(), |path| format!("RTL of {}", path.display()))
+}
+
 /// Makes the front end `kind` with `params`.
 pub fn engine(
     kind: DispatcherKind,
@@ -136,8 +142,7 @@ pub fn engine(
     };
     let verilated = library.instance(InstanceOptions { seed: options.seed, wave: options.wave.clone() })?;
     let version = library.verilator_version();
-    let path = options.rtl.as_ref().and_then(|rtl| rtl.path.as_ref());
-    let hardware = path.map_or("hardware".into(), |path| format!("RTL of {}", path.display()));
+    let hardware = hardware_name(options.rtl.as_ref());
     let flat = if kind == DispatcherKind::Hardware {
         FlatEngine::new(format!("{hardware} ({version})"), params, Box::new(verilated))
     } else {

@@ -326,7 +326,10 @@ impl CycleModel for Lockstep {
         let (words, cycle) = ([self.input_words.len(), self.members[0].outputs.len()], self.cycle);
         check_words(cycle, words, [inputs.len(), outputs.len()])?;
         self.input_words.copy_from_slice(inputs);
-        self.advance(None).map_err(|e| CycleError { cycle, message: e.to_string() })?;
+        self.advance(None).map_err(|error| {
+            let (text, place) = (error.to_string(), format!("cycle {cycle}: "));
+            CycleError { cycle, message: text.strip_prefix(&place).unwrap_or(&text).into() }
+        })?;
         outputs.copy_from_slice(&self.members[0].outputs);
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! A bench is golden model and stimulus in [`Lockstep`]. A stimulus sees the model's outputs only, so that its inputs are the same for every
 //! mutant: they are recorded once, beside the Verilog without fault, and mutants are held against the record.
 
+use crate::engine::{self, EngineError};
 use crate::lockstep::{Lockstep, LockstepError};
 use crate::stimulus::Stimulus;
 use crate::verilator::{
@@ -16,14 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
 use windlass_catalog::BlockSpec;
-use windlass_gen::emit::{self, EmitErrors};
 use windlass_gen::mutate::equivalence::{Counterexample, Given, Prover, Verdict};
 use windlass_gen::mutate::rules::{LEGAL, NEAR, Rules};
 use windlass_gen::mutate::{Mutant, MutantOptions, Mutants, SELECT, mutants};
-use windlass_gen::output;
 use windlass_gen::parallel::parallel;
 use windlass_gen::prove::ProveError;
 use windlass_gen::prove::alike::Reachable;
+use windlass_gen::rtl::{self, Rtl};
 use windlass_gen::synth::SynthesisError;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port, RESET, Slot};
@@ -179,9 +179,9 @@ impl MutateReport {
 /// Why mutants cannot be tried.
 #[derive(Debug, Error)]
 pub enum MutateError {
-    /// The block could not be emitted.
+    /// There is no golden model that the Verilog can be compared with.
     #[error(transparent)]
-    Emit(#[from] EmitErrors),
+    Engine(#[from] EngineError),
     /// Yosys or ABC failed.
     #[error(transparent)]
     Synthesis(#[from] SynthesisError),
@@ -199,7 +199,7 @@ pub enum MutateError {
     Instance(#[from] InstanceError),
     /// The bench complains of the design without any fault.
     #[error(
-        "`{top}` fails under its bench without any fault, so mutants would say nothing\n  run `cargo test --test lockstep`, which runs the same bench\n{source}"
+        "`{top}` fails under its bench without any fault, so mutants would say nothing\n  see `windlass lockstep`, which runs the same bench\n{source}"
     )]
     Healthy {
         /// The module.
@@ -244,23 +244,28 @@ pub enum Progress {
     Proving(usize),
 }
 
-/// Tries mutants of `block` under the bench. In its first run all are; what it does not notice goes to the prover, and what is not proved to be
+/// Tries mutants of `rtl`, the Verilog of `block`, under the bench. In its first run all are; what it does not notice goes to the prover, and what is not proved to be
 /// no fault is tried again in each further run. What is left then is held against what the block's lemmas say of its states.
 pub fn mutate(
     block: BlockSpec,
+    rtl: &Rtl,
     runs: Vec<BenchRun>,
     options: &MutateOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<MutateReport, MutateError> {
-    let design = emit::emit(&*block.hardware())?;
-    let top = design.top();
-    let files = output::verilog_files(&design);
+    engine::comparable(rtl)?;
+    let top = &rtl.top;
+    let mut rules = Rules::of(block);
+    if rtl.path.is_some() {
+        rtl::check(rtl, &options.mutants.yosys()?)?;
+        rules = rules.map(Rules::of_ports_only);
+    }
     // What is missing is said before the long work.
     if options.prove.is_some() {
-        Reachable::check_tools(block, &design)?;
+        Reachable::check_tools(block)?;
     }
     let failures = Failures::default();
-    let made = mutants(&files, &top.name, &top.ports, Rules::of(block).as_ref(), &options.mutants)?;
+    let made = mutants(rtl, rules.as_ref(), &options.mutants)?;
     progress(Progress::Made(made.list.len()));
     let verilog = vec![("mutants.v".into(), made.verilog.clone())];
     let mut build = BuildSpec::new(&made.module, verilog, made.ports.clone());
@@ -268,14 +273,14 @@ pub fn mutate(
     build.verilator_args.push("-fno-dfg".into());
     let library = Verilated::build(&build, &Cache::from_env()?)?;
     let instance = InstanceOptions { seed: options.mutants.seed.into(), wave: None };
-    let judge = Judge::new(&made, top.ports.iter().any(|p| p.name == RESET), options)?;
+    let judge = Judge::new(&made, rtl.ports.iter().any(|p| p.name == RESET), options)?;
     // None: not noticed yet, with what the prover said of it.
     let mut outcomes: Vec<Option<Outcome>> = vec![None; made.list.len()];
     let mut answers: BTreeMap<usize, Verdict> = BTreeMap::new();
     let mut cycles = Vec::new();
     let mut held: Option<BTreeMap<String, bool>> = None;
     for (run, bench) in runs.into_iter().enumerate() {
-        let record = record(block, &top.name, run, bench, &library, options)?;
+        let record = record(block, top, run, bench, &library, options)?;
         cycles.push(record.cycles() as u64);
         progress(Progress::Recorded(record.cycles() as u64));
         let here = record.held();
@@ -300,7 +305,7 @@ pub fn mutate(
     if let Some(limit) = options.prove
         && let left = left(&outcomes).map(|i| made.list[i].id).collect::<Vec<_>>()
         && !left.is_empty()
-        && let Some(reachable) = failures.unknown(Reachable::find(block, &design, &made, &left, limit), None)
+        && let Some(reachable) = failures.unknown(Reachable::find(block, rtl, &made, &left, limit), None)
     {
         let mut questions = vec![(false, Outcome::Unreachable)];
         if made.rules.as_ref().is_some_and(Rules::has_near) {
@@ -323,7 +328,7 @@ pub fn mutate(
     let tried = made.list.iter().cloned().zip(outcomes).map(|(mutant, outcome)| Tried { mutant, outcome });
     Ok(MutateReport {
         block: block.name(),
-        top: top.name.clone(),
+        top: top.clone(),
         yosys: made.yosys.version.clone(),
         seed: options.mutants.seed,
         cycles,

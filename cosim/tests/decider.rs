@@ -47,7 +47,7 @@ fn all(slots: &[usize]) -> Vec<SchedulerParams> {
 }
 
 fn decider(kind: DispatcherKind, params: SchedulerParams) -> SchedulerDecider {
-    SchedulerDecider::new(kind, params).unwrap_or_else(|e| panic!("{params:?}: {e}"))
+    SchedulerDecider::new(kind, params, None).unwrap_or_else(|e| panic!("{params:?}: {e}"))
 }
 
 fn run(
@@ -281,10 +281,12 @@ fn a_decider_that_is_wrong_is_noticed() {
     let mut random = Random(seed());
     for encoding in [IDS, Encoding::Mask] {
         let params = params(WindowKind::Matrix, 8, 2, 128, encoding);
+        // What was dropped may have ended in time.
         let wrong = outcomes(Break::DropsUpstream, params, &mut random);
-        let images = wrong.iter().filter(|o| matches!(o, Ok(false))).count();
-        println!("{encoding:?}: {images} of 20 images show a dropped upstream kernel");
-        assert!(images >= 10, "{wrong:?}");
+        let early = |o: &Result<bool, RunError>| matches!(o, Err(RunError::Decider(e)) if e.contains("which that one waits for"));
+        let noticed = wrong.iter().filter(|o| early(o)).count();
+        println!("{encoding:?}: {noticed} of 20 dropped upstream kernels are noticed");
+        assert!(noticed >= 15 && wrong.iter().all(|o| early(o) || matches!(o, Ok(true))), "{wrong:?}");
 
         for what in [Break::OffersTwice, Break::Invents] {
             let wrong = outcomes(what, params, &mut random);

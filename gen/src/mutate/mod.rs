@@ -6,6 +6,7 @@ pub mod aiger;
 pub mod equivalence;
 pub mod rules;
 
+use crate::rtl::Rtl;
 use crate::synth::flow::{self, SynthesisError, TIME_LIMIT, Workplace, Yosys};
 use aiger::Aiger;
 use rules::{LEGAL, NEAR, Rules};
@@ -39,6 +40,19 @@ pub struct MutantOptions {
 impl Default for MutantOptions {
     fn default() -> Self {
         Self { count: 500, seed: 1, yosys: None, cache: None, limit: TIME_LIMIT }
+    }
+}
+
+impl MutantOptions {
+    /// The Yosys that makes them.
+    ///
+    /// # Errors
+    /// Where none is named and none is found.
+    pub fn yosys(&self) -> Result<Yosys, SynthesisError> {
+        Ok(match &self.yosys {
+            Some(yosys) => yosys.clone(),
+            None => Yosys::find()?,
+        })
     }
 }
 
@@ -106,26 +120,19 @@ pub struct Mutants {
     pub yosys: Yosys,
 }
 
-/// Makes mutants of the module `top` of `design`, a list of Verilog files (name, text), whose ports are `ports`. Clock pins are left as they are.
-pub fn mutants(
-    design: &[(String, String)],
-    top: &str,
-    ports: &[Port],
-    rules: Option<&Rules>,
-    options: &MutantOptions,
-) -> Result<Mutants, SynthesisError> {
+/// Makes mutants of `rtl`, whose block has these `rules`. Clock pins are left as they are.
+pub fn mutants(rtl: &Rtl, rules: Option<&Rules>, options: &MutantOptions) -> Result<Mutants, SynthesisError> {
+    let Rtl { top, files: design, ports, .. } = rtl;
     flow::check_names(design, top)?;
     let root = flow::shelf(options.cache.as_deref(), "mutate")?;
-    let yosys = match &options.yosys {
-        Some(yosys) => yosys.clone(),
-        None => Yosys::find()?,
-    };
+    let yosys = options.yosys()?;
     // One value is for no mutant.
     let select_width = select_width(options.count);
     let module = format!("{top}_mutants");
     let harness = rules::harness(&module, top, ports, rules, select_width);
     let rules_text = rules.map_or("", |rules| rules.text);
-    let script = script(design, top, &module, options, select_width);
+    let prepare = prepare(rtl, &yosys);
+    let script = script(&prepare, &module, options, select_width);
     let key = flow::key(design, &[&yosys.version, &script, &harness, rules_text]);
     let work = Workplace::new(&root, top, &key, options.limit)?;
     for (name, text) in design {
@@ -146,7 +153,7 @@ pub fn mutants(
         .map(|line| mutant(line).ok_or_else(|| wrong(format!("the list of mutants: `{line}`"))))
         .collect::<Result<Vec<_>, _>>()?;
     let aiger = Aiger::parse(&read("mutants.aag")).map_err(|error| wrong(error.to_string()))?;
-    let mut ports = ports.to_vec();
+    let mut ports = ports.clone();
     for (name, direction, width) in [
         (SELECT, Direction::Input, select_width + 1),
         (LEGAL, Direction::Output, 1),
@@ -155,14 +162,15 @@ pub fn mutants(
         ports.push(Port { name: name.into(), direction, width, channel: String::new(), doc: String::new() });
     }
     let (rules, verilog) = (rules.cloned(), read("mutants.v"));
-    let prepare = prepare(design, top);
     Ok(Mutants { list, select_width, module, ports, rules, verilog, aiger, prepare, commands, yosys })
 }
 
 /// The design as mutants are made of it.
-fn prepare(design: &[(String, String)], top: &str) -> String {
-    let files: String = design.iter().map(|(name, _)| format!("read_verilog {name}\n")).collect();
-    format!("{files}hierarchy -check -top {top}\nproc -norom\nflatten\nmemory\nopt\nopt_clean\n")
+fn prepare(rtl: &Rtl, yosys: &Yosys) -> String {
+    let files = flow::read_commands(&rtl.files, &rtl.top, yosys);
+    // What it asserts and assumes itself is no part of it, and what it leaves open is the same in all.
+    let own = if rtl.path.is_some() { "chformal -remove\nsetundef -zero\n" } else { "" };
+    format!("{files}hierarchy -check -top {}\nproc -norom\n{own}flatten\nmemory\nopt\nopt_clean\n", rtl.top)
 }
 
 /// The bits that tell so many mutants apart, and none of them.
@@ -170,15 +178,9 @@ fn select_width(count: usize) -> u32 {
     (count.min(MOST) as u32 + 1).next_power_of_two().ilog2().max(1)
 }
 
-fn script(
-    design: &[(String, String)],
-    top: &str,
-    module: &str,
-    options: &MutantOptions,
-    width: u32,
-) -> String {
+fn script(prepare: &str, module: &str, options: &MutantOptions, width: u32) -> String {
     let (count, seed) = (options.count.min(MOST), options.seed);
-    let mut script = prepare(design, top);
+    let mut script = prepare.to_string();
     script += &format!("mutate -list {count} -seed {seed} -ctrl {SELECT} {width} 1 -o mutants.ys\n");
     script += "script mutants.ys\nread_verilog -sv harness.sv\n";
     script += &format!("hierarchy -check -top {module}\nproc\nflatten\nopt_clean\n");

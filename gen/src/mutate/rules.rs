@@ -29,6 +29,8 @@ pub struct Rules {
     /// Verilog.
     pub text: &'static str,
     pub(crate) params: Vec<(&'static str, usize)>,
+    /// Whether they see counters inside the design.
+    sees_inside: bool,
 }
 
 /// Counters of events in a front end.
@@ -37,13 +39,18 @@ const COUNTERS: usize = 11;
 impl Rules {
     /// Whether there is a `near_o`.
     pub fn has_near(&self) -> bool {
-        header(self.text).contains(&("near_o", true))
+        self.sees_inside && header(self.text).contains(&("near_o", true))
+    }
+
+    /// The same of a design that somebody has written: what its registers mean nobody knows, so nothing is said of its counters.
+    pub fn of_ports_only(self) -> Self {
+        Self { sees_inside: false, ..self }
     }
 
     /// What they see inside the design: input, its range, and the names of the wires, the last element first.
     pub(crate) fn inside(&self) -> Vec<(&'static str, String, Vec<String>)> {
         let count = |of: &str| self.params.iter().find(|(name, _)| *name == of).map_or(1, |(_, n)| *n);
-        let wires = inputs(self.text).into_iter().filter(|wire| !wire.within.is_empty());
+        let wires = inputs(self.text).into_iter().filter(|wire| self.sees_inside && !wire.within.is_empty());
         let names = |wire: Input<'static>| {
             let names = (0..count(wire.count)).rev().map(|i| wire.element(i, 0)).collect();
             (wire.name, wire.range, names)
@@ -75,7 +82,7 @@ impl Rules {
             params.push(("COUNTERS", COUNTERS));
         }
         params.retain(|(name, _)| has(name));
-        Some(Self { module, text, params })
+        Some(Self { module, text, params, sees_inside: true })
     }
 }
 
@@ -124,7 +131,7 @@ pub(super) fn harness(name: &str, top: &str, ports: &[Port], rules: Option<&Rule
                     return Some(format!(".{name}({{{names}}})"));
                 }
                 if *name == "near_o" {
-                    return Some(format!(".near_o({NEAR})"));
+                    return rules.has_near().then(|| format!(".near_o({NEAR})"));
                 }
                 let here = vectors.iter().any(|(v, _, _)| v == name.strip_prefix("legal_").unwrap_or(name));
                 match (here, is_output) {

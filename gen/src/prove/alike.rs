@@ -9,8 +9,8 @@
 use super::bench::Bench;
 use super::relation::{Comparer, Setting};
 use super::smt::Installed;
-use super::{ProveError, ProveOptions, Tools, netlist, prove_bench};
-use crate::emit::{Design, emit};
+use super::{ProveError, ProveOptions, Tools, missing, netlist, prove_bench};
+use crate::emit::emit;
 use crate::mutate::aiger::Aiger;
 use crate::mutate::rules::NEAR;
 use crate::mutate::{Mutant, Mutants, SELECT};
@@ -40,32 +40,37 @@ struct Known {
 
 impl Reachable {
     /// Refuses where a tool is missing that [`Self::find`] needs for this block.
-    pub fn check_tools(spec: BlockSpec, design: &Design) -> Result<(), ProveError> {
-        let bench = Bench::of(spec).complete(design);
+    pub fn check_tools(spec: BlockSpec) -> Result<(), ProveError> {
+        let bench = Bench::of(spec).complete(&emit(&*spec.hardware())?);
         if has_lemmas(&bench) { Tools::find(None, &bench).map(drop) } else { Ok(()) }
     }
 
-    /// Proves the lemmas that say something of the mutants `left` of `design`, and prepares these; each question about one may take `limit`, and all of them ten times that. `None` where there are no such
-    /// lemmas, or they were not shown.
+    /// Proves the lemmas that say something of the mutants `left` of `rtl`, and prepares these; each question about one may take `limit`, and all of them ten times that. `None` where there are no such
+    /// lemmas, or they were not shown. Of somebody's own Verilog those of the block are asked, if it has the registers that they name; not those of its parts.
     pub fn find(
         spec: BlockSpec,
-        design: &Design,
+        rtl: &Rtl,
         mutants: &Mutants,
         left: &[u32],
         limit: Duration,
     ) -> Result<Option<Self>, ProveError> {
-        let bench = Bench::of(spec).complete(design);
+        let emitted = emit(&*spec.hardware())?;
+        let bench = Bench::of(spec).complete(&emitted);
         if !has_lemmas(&bench) {
             return Ok(None);
         }
         let tools = Tools::find(None, &bench)?;
+        let own = rtl.path.is_some();
+        if own && (!bench.parts.is_empty() || !missing(&emitted, rtl, &bench, &tools.yosys)?.is_empty()) {
+            return Ok(None);
+        }
         let solver = Installed::bitwuzla().unwrap_or_else(|| tools.solver.clone());
-        let has_reset = design.top().ports.iter().any(|port| port.name == RESET);
+        let has_reset = rtl.ports.iter().any(|port| port.name == RESET);
         let mut found = Self { solver, limit, has_reset, known: Vec::new() };
         let left = mutants.list.iter().filter(|mutant| left.contains(&mutant.id) && mutant.port != "CLK");
         if bench.parts.is_empty() {
             let left = left.map(|mutant| mutant.id).collect();
-            found.learn(&tools, [design, design], [&bench, &bench], mutants, left)?;
+            found.learn(&tools, [rtl, rtl], [&bench, &bench], mutants, left)?;
         } else {
             let places: Vec<&str> = bench.parts.iter().map(|part| part.within).collect();
             let place = |mutant: &Mutant| {
@@ -80,7 +85,8 @@ impl Reachable {
                     let alone = emit(&*part.spec.hardware())?;
                     let bench = Bench::of(part.spec).complete(&alone);
                     let tools = Tools::find(None, &bench)?;
-                    found.learn(&tools, [&alone, design], [&bench, &Bench::of_part(part)], mutants, left)?;
+                    let both = [&Rtl::from(&alone), rtl];
+                    found.learn(&tools, both, [&bench, &Bench::of_part(part)], mutants, left)?;
                 }
             }
         }
@@ -91,16 +97,16 @@ impl Reachable {
     fn learn(
         &mut self,
         tools: &Tools,
-        [alone, design]: [&Design; 2],
+        [alone, rtl]: [&Rtl; 2],
         [proved, bench]: [&Bench; 2],
         mutants: &Mutants,
         left: Vec<u32>,
     ) -> Result<(), ProveError> {
         let options = ProveOptions { covers: 0, ..ProveOptions::default() };
-        if !prove_bench(tools, &Rtl::from(alone), proved, &options)?.is_good() {
+        if !prove_bench(tools, alone, proved, &options)?.is_good() {
             return Ok(());
         }
-        let netlist = netlist(&Rtl::from(design), bench, &tools.yosys, mutants)?;
+        let netlist = netlist(rtl, bench, &tools.yosys, mutants)?;
         let known = Known { netlist, mutants: left, idle: Mutex::default() };
         // Where there is no such state at all, every mutant would seem to be none.
         let mut comparer = Comparer::start(&self.setting(&known), &self.solver, options.limit)?;

@@ -297,10 +297,7 @@ fn prove_beside(
         Ok(ProofReport { no_induction: Some(why), ..prove_bench(&tools, rtl, &bench.alone(), options)? })
     };
     if own {
-        // Not all blocks of a kind have all registers that its lemmas name.
-        let [there, lost] = [&Rtl::from(emitted), rtl].map(|rtl| not_found(rtl, &bench, &tools.yosys));
-        let (there, lost) = (there?, lost?);
-        let missing: Vec<String> = lost.difference(&there).cloned().collect();
+        let missing = missing(emitted, rtl, &bench, &tools.yosys)?;
         if !missing.is_empty() {
             return without(bench, NoInduction::Missing(missing));
         }
@@ -446,6 +443,12 @@ pub fn files(spec: BlockSpec, options: &ProveOptions) -> Result<Vec<(String, Str
     );
     files.push(("prove.sby", sby));
     Ok(files.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
+}
+
+/// The registers that lemmas name, and that `rtl` has not and `emitted` has: not all blocks of a kind have all.
+fn missing(emitted: &Design, rtl: &Rtl, bench: &Bench, yosys: &Yosys) -> Result<Vec<String>, ProveError> {
+    let [there, lost] = [&Rtl::from(emitted), rtl].map(|rtl| not_found(rtl, bench, yosys));
+    Ok(lost?.difference(&there?).cloned().collect())
 }
 
 /// What lemmas are about and the Verilog does not have: to the solver it would be free.

@@ -187,8 +187,8 @@ pub(super) fn run(
     let mut ids = [0u32; 256];
     let mut streams: Vec<(Option<u32>, u32)> = vec![(None, 0); device.streams() as usize];
     let mut retired: Vec<u8> = Vec::new();
-    // The ids of kernels that were taken and have not started.
-    let mut waiting = [false; 256];
+    // For the ids of kernels that were taken and have not started, how far back in the stream those are that they wait for.
+    let mut waiting: [Option<Vec<u8>>; 256] = [const { None }; 256];
     let (mut polls, mut still) = (0, 0u32);
     let mut silence = Silence::new();
     meter.start();
@@ -225,7 +225,7 @@ pub(super) fn run(
             if decision.taken
                 && let Some(packet) = packet.take()
             {
-                waiting[usize::from(packet.id)] = true;
+                waiting[usize::from(packet.id)] = Some(packet.upstream.distances(packet.id));
                 still = 0;
             }
             let gone = decision.retired.min(retired.len());
@@ -235,13 +235,20 @@ pub(super) fn run(
                 still = 0;
             }
             if let (Some(id), Some(stream)) = (decision.started, free) {
-                if !std::mem::take(&mut waiting[usize::from(id)]) {
+                let Some(upstream) = waiting[usize::from(id)].take() else {
                     let what = format!("it starts id {id}, which no kernel that waits has");
+                    return Err(RunError::Decider(what));
+                };
+                let k = ids[usize::from(id)];
+                let before = upstream.into_iter().map(|distance| k - u32::from(distance));
+                if let Some(u) = before.into_iter().find(|u| !ended[*u as usize]) {
+                    let what = format!(
+                        "it starts kernel {k} before kernel {u}, which that one waits for, has ended"
+                    );
                     return Err(RunError::Decider(what));
                 }
                 still = 0;
                 let (kernel, mark) = &mut streams[stream];
-                let k = ids[usize::from(id)];
                 *mark += 1;
                 *kernel = Some(k);
                 device.launch(stream as u32, k, false)?;
