@@ -29,23 +29,26 @@ tier "format of the fuzz targets" cargo fmt --manifest-path fuzz/Cargo.toml --ch
 mkdir -p target/tmp
 scripts/self-test.sh >target/tmp/self-test.log 2>&1 &
 self_test=$!
-trap 'kill "$self_test" 2>/dev/null || true' EXIT
-said() { # what the job beside printed, once it has ended
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+said() { # process, log: what a job beside printed, once it has ended
   local status=0
-  wait "$self_test" || status=$?
-  trap - EXIT
-  cat target/tmp/self-test.log
+  wait "$1" || status=$?
+  cat "$2"
   return "$status"
 }
 tier "hazards without std" cargo check -p windlass-hazards --no-default-features --locked --quiet
 tier "lints" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-tier "scripts, the rest" said
+tier "scripts, the rest" said "$self_test" target/tmp/self-test.log
 tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
-# The runtime's crates run with their lines counted; all others as they are, for counting takes long.
-counted=(hazards runtime kernels)
-# A model that is built here runs for some thousand cycles.
-tier "tests" env WINDLASS_OPTIMISE=0 cargo test --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet
-tier "tests of the runtime, and which lines run" scripts/coverage.sh "${counted[@]/#/--package=windlass-}" --locked --quiet
+# Built by what the tests leave of the processors.
+nice -n 19 scripts/fuzz.sh 0 >target/tmp/fuzz-build.log 2>&1 &
+fuzz_build=$!
+# The runtime's crates run with their lines counted; all others as they are, for counting takes long. A model that is built here runs for
+# some thousand cycles.
+counted=(--count windlass-hazards --count windlass-runtime --count windlass-kernels)
+tier "tests, and which lines of the runtime run" \
+  env WINDLASS_OPTIMISE=0 scripts/coverage.sh "${counted[@]}" --workspace --locked --quiet
+tier "fuzz targets, the rest" said "$fuzz_build" target/tmp/fuzz-build.log
 # A minute on the clock each, all at once.
 tier "fuzzing" env JOBS=99 scripts/fuzz.sh 60
 if [[ -n $long ]]; then

@@ -220,7 +220,8 @@ fn proved_from_end_to_end(spec: BlockSpec, options: &ProveOptions) {
 /// Other windows, encodings and arbiters: `larger_sizes`. Tests start by their names: the longest first, so that no processor waits for it.
 #[test]
 fn a_front_end_from_end_to_end() {
-    proved_from_end_to_end(front_end(|_| {}), &options(2, 12));
+    // That states which matter are reached is shown of its blocks too, and takes a third of the time.
+    proved_from_end_to_end(front_end(|_| {}), &options(2, if long() { 12 } else { 0 }));
 }
 
 #[test]
