@@ -94,6 +94,19 @@ fn a_round_robin_from_elsewhere_is_held_against_the_golden_model_and_proved() {
     assert!(fs::read_to_string(&wave).is_ok_and(|text| text.contains("behind_q")));
     let (fails, _) = ends(1, &[&["prove", "--covers", "0"][..], &rtl].concat());
     assert!(fails.contains("nobody_twice") && fails.contains("FAILS"), "{fails}");
+    // Two faults, of which one shows sooner: both are told, each with its cycles, and what holds is known for all cycles that were asked.
+    let two = ROUND_ROBIN
+        .replace("ack_i && |req_i", "1'b0")
+        .replace("gnt_o = |behind", "gnt_o = &req_i ? 4'h3 : |behind");
+    let (_folder, file) = written(&two);
+    let (fails, _) = ends(1, &[&["prove", "--covers", "0", "--rtl", path(&file)][..], &OF_FOUR].concat());
+    let verdict =
+        |name: &str| fails.lines().find(|line| line.trim_start().starts_with(name)).expect("it is asked");
+    assert!(
+        ["grants_one_request", "nobody_twice"].iter().all(|name| verdict(name).contains("FAILS")),
+        "{fails}"
+    );
+    assert!(verdict("grants_if_asked").contains("holds for 8 cycles"), "{fails}");
 }
 
 #[test]

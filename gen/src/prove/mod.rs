@@ -303,6 +303,10 @@ fn prove_beside(
         }
     }
     let mut report = prove_bench(&tools, rtl, &bench, &ProveOptions { covers: 0, ..options.clone() })?;
+    if own && report.properties.iter().any(|p| matches!(p.verdict, Verdict::Fails { .. })) {
+        // Without lemmas what else fails is found, too.
+        return prove_bench(&tools, rtl, &bench.alone(), options);
+    }
     if own && !report.failed_lemmas.is_empty() {
         // What its registers mean is its own affair.
         return without(
@@ -613,11 +617,13 @@ impl Proof<'_> {
     }
 
     /// From the reset on: what fails within `depth` cycles, and which covers of those `to_reach` are reached.
-    /// False where something fails or was not shown.
+    /// False where something fails or was not shown. With lemmas that is the end, for one that fails takes others with it; else the other
+    /// properties are asked further.
     fn base(&mut self, depth: usize, mut to_reach: Vec<usize>) -> Result<bool, ProveError> {
         self.solver.tell(&self.model.whole())?;
         // The reset takes the first cycle.
         let depth = depth + 1;
+        let mut left = self.order.clone();
         for cycle in 0..depth.max(self.options.covers + 1) {
             if cycle >= depth && to_reach.is_empty() {
                 break;
@@ -626,50 +632,56 @@ impl Proof<'_> {
             if cycle == 0 {
                 self.solver.tell("(assert (|harness_i| s0))")?;
             }
-            if cycle < depth && !self.base_cycle(cycle)? {
-                return Ok(false);
+            if cycle < depth {
+                let asked = left.len();
+                left = self.base_cycle(cycle, left)?;
+                if left.is_empty() || (left.len() < asked && self.bench.lemmas.is_some()) {
+                    return Ok(false);
+                }
             }
             if cycle <= self.options.covers && self.options.covers > 0 {
-                let mut left = Vec::new();
+                let mut unreached = Vec::new();
                 for number in to_reach {
                     // What was not decided in one cycle is not unreached because it is in the next.
                     let known = |cycles: usize| match self.reached.get(&number) {
                         Some(Verdict::Unknown { cycles }) => Verdict::Unknown { cycles: *cycles },
                         _ => Verdict::NotReached { cycles },
                     };
-                    let (unreached, before) = (known(cycle), cycle.saturating_sub(1));
+                    let (not_here, before) = (known(cycle), cycle.saturating_sub(1));
                     let (answer, _) =
                         self.solver.ask(&format!("(|harness_c {number}| s{cycle})"), |_| Ok(()))?;
                     let verdict = match answer {
                         Answer::Sat => Verdict::Reached { cycle },
-                        Answer::Unsat => unreached,
-                        Answer::Unknown => match unreached {
+                        Answer::Unsat => not_here,
+                        Answer::Unknown => match not_here {
                             Verdict::NotReached { .. } => Verdict::Unknown { cycles: before },
                             undecided => undecided,
                         },
                     };
                     if answer != Answer::Sat {
-                        left.push(number);
+                        unreached.push(number);
                     }
                     self.reached.insert(number, verdict);
                 }
-                to_reach = left;
+                to_reach = unreached;
             }
         }
-        Ok(true)
+        Ok(left.len() == self.order.len())
     }
 
-    /// Whether all holds in this cycle, given that all held before; what does not is noted.
-    fn base_cycle(&mut self, cycle: usize) -> Result<bool, ProveError> {
+    /// Which of `asked` hold in this cycle, given that they held before; what does not is noted.
+    fn base_cycle(&mut self, cycle: usize, asked: Vec<usize>) -> Result<Vec<usize>, ProveError> {
+        let mut holding = Vec::new();
         // Several at once, but not all: a question about all is the hardest of them.
-        for some in self.order.chunks(TOGETHER) {
+        let mut chunks: Vec<Vec<usize>> = asked.chunks(TOGETHER).rev().map(<[usize]>::to_vec).collect();
+        while let Some(some) = chunks.pop() {
             let all: Vec<String> =
                 some.iter().map(|number| format!("(|harness_a {number}| s{cycle})")).collect();
             let all = format!("(and true {})", all.join(" "));
             let signals = &self.signals;
             let (answer, seen) = self.solver.ask(&format!("(not {all})"), |solver| {
                 let mut failed = Vec::new();
-                for number in some {
+                for number in &some {
                     if solver.value(&format!("(|harness_a {number}| s{cycle})"))? == "0" {
                         failed.push(*number);
                     }
@@ -678,25 +690,34 @@ impl Proof<'_> {
             })?;
             match (answer, seen) {
                 // What holds is a fact, and helps with the next question.
-                (Answer::Unsat, _) => self.solver.tell(&format!("(assert {all})"))?,
-                (_, Some((failed, trace))) => {
-                    for number in failed {
-                        self.found.insert(number, Verdict::Fails { trace: trace.clone() });
+                (Answer::Unsat, _) => {
+                    self.solver.tell(&format!("(assert {all})"))?;
+                    holding.extend(some);
+                    continue;
+                }
+                (_, Some((failed, trace))) if !failed.is_empty() => {
+                    for number in &failed {
+                        self.found.insert(*number, Verdict::Fails { trace: trace.clone() });
                     }
-                    return Ok(false);
+                    let others: Vec<usize> = some.into_iter().filter(|n| !failed.contains(n)).collect();
+                    if !others.is_empty() {
+                        chunks.push(others);
+                    }
                 }
                 _ => {
                     for number in some {
-                        self.found.insert(*number, Verdict::Unknown { cycles: cycle.saturating_sub(1) });
+                        self.found.insert(number, Verdict::Unknown { cycles: cycle.saturating_sub(1) });
                     }
-                    return Ok(false);
                 }
             }
+            if self.bench.lemmas.is_some() {
+                return Ok(Vec::new());
+            }
         }
-        for number in &self.order {
+        for number in &holding {
             self.found.insert(*number, Verdict::Bounded { cycles: cycle });
         }
-        Ok(true)
+        Ok(holding)
     }
 
     /// From anywhere: what fails after `back` cycles in which all held. If nothing does, all is proved; else what is not shown comes
