@@ -1,19 +1,13 @@
 #!/usr/bin/env bash
-# Runs the tests and prints which lines of the Rust code ran:
-#   scripts/coverage.sh [--count PACKAGE]... [CARGO TEST OPTIONS...] [-- OPTIONS OF THE TESTS...]
-# by default all tests and all lines of the workspace; with --count, lines of these packages only: the others run as fast as ever. A
-# table by file goes to target/coverage/lines.txt, the lines themselves to target/coverage/lines.lcov.
+# Runs the tests and prints which lines of the Rust code ran: `scripts/coverage.sh [CARGO TEST OPTIONS...] [-- OPTIONS OF THE TESTS...]`,
+# by default of the whole workspace. A table by file goes to target/coverage/lines.txt, the lines themselves to
+# target/coverage/lines.lcov.
 #
 # Only the workspace's own crates are instrumented: what they depend on is built once, for this and for other tests. Needs rustup's
 # llvm-tools, which it fetches; where they cannot be had the tests run all the same, and it says that nothing was counted.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-counted=()
-while [[ ${1:-} == --count ]]; do
-  counted+=("$2")
-  shift 2
-done
 options=("$@")
 [[ ${#options[@]} -gt 0 ]] || options=(--workspace --locked --quiet)
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -27,14 +21,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 place=$target/coverage
 rm -rf "$place"
 mkdir -p "$place"
-# Cargo builds again where the wrapper has another name, and does not look at anything else.
-export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/instrumented-rustc WINDLASS_COUNTED="${counted[*]}"
-if [[ ${#counted[@]} -gt 0 ]]; then
-  named=$target/instrumented-rustc-$(printf '%s' "$WINDLASS_COUNTED" | cksum | cut -d' ' -f1)
-  mkdir -p "$target"
-  ln -sf "$RUSTC_WORKSPACE_WRAPPER" "$named"
-  RUSTC_WORKSPACE_WRAPPER=$named
-fi
+export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/instrumented-rustc
 # One file per program, into which all its runs are merged.
 export LLVM_PROFILE_FILE=$place/%m.profraw
 split=${#options[@]}

@@ -105,8 +105,8 @@ fn check(test: &str, name: &str, request: Request) {
 fn check_with(test: &str, bench: Bench, name: &str, request: Request) {
     let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
     let [three, two] = match (long(), size(spec)) {
-        (false, ..=8) => [2_000, 100_000],
-        (false, ..=32) => [500, 20_000],
+        (false, ..=8) => [1_000, 50_000],
+        (false, ..=32) => [300, 10_000],
         (false, _) => [50, 10_000],
         (true, ..=8) => [1_000_000, 1_000_000],
         (true, ..=32) => [50_000, 1_000_000],

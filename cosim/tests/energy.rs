@@ -4,6 +4,7 @@ mod common;
 
 use common::{cosim, scheduler, shipped};
 use std::path::Path;
+use std::sync::OnceLock;
 use windlass_catalog::BlockSpec;
 use windlass_cosim::energy::{BlockEnergy, EnergyReport, Event, measure};
 use windlass_cosim::run::{CoSimulation, RunError};
@@ -23,10 +24,11 @@ fn simulation() -> CoSimulation {
     cosim
 }
 
-/// Its netlist in osu018, as Yosys' JSON; and the module's name.
+/// Its netlist in osu018, as Yosys' JSON; and the module's name. Made once for all tests.
 fn mapped(cosim: &CoSimulation) -> (String, String) {
+    static MAPPED: OnceLock<(String, String)> = OnceLock::new();
     let library = liberty::default_path().expect("scripts/setup.sh installs it");
-    mapped_to(cosim, &library, false)
+    MAPPED.get_or_init(|| mapped_to(cosim, &library, false)).clone()
 }
 
 fn mapped_to(cosim: &CoSimulation, library: &Path, clock_gates: bool) -> (String, String) {
