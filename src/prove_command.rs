@@ -38,6 +38,9 @@ pub struct ProveArgs {
     /// Prove for --depth cycles only, not for all time
     #[arg(long)]
     bounded: bool,
+    /// Ask nothing more once a property fails
+    #[arg(long, conflicts_with = "both_windows")]
+    first: bool,
     /// Cycles in which the states that matter are searched for, 0 to 10000; 0: no search
     #[arg(long, value_name = "CYCLES", default_value_t = ProveOptions::default().covers, value_parser = RangedU64ValueParser::<usize>::new().range(0..=10_000))]
     covers: usize,
@@ -99,6 +102,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
             ProveOptions::default().depth
         }),
         unbounded: !args.bounded,
+        go_on: !args.first,
         covers: args.covers,
         limit: Duration::from_secs(args.limit),
         solver: args.solver.map(SolverKind::from),

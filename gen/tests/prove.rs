@@ -30,7 +30,7 @@ fn spec(name: &str, change: impl FnOnce(&mut Request)) -> BlockSpec {
 }
 
 fn options(depth: usize, covers: usize) -> ProveOptions {
-    ProveOptions { depth, covers, limit: Duration::from_secs(60), ..ProveOptions::default() }
+    ProveOptions { depth, covers, go_on: false, limit: Duration::from_secs(60), ..ProveOptions::default() }
 }
 
 /// Cycles in which states that matter are looked for, of designs whose plain form or whose blocks reach them in tests of their own: in the

@@ -106,6 +106,9 @@ pub struct ProveOptions {
     pub depth: usize,
     /// Prove for all time, where the block's properties are made for it; else for `depth` cycles only.
     pub unbounded: bool,
+    /// Where a property fails, ask the others further; else nothing more is asked. With lemmas nothing is, for one that fails takes others
+    /// with it.
+    pub go_on: bool,
     /// Most cycles in which covers are looked for; 0: they are not.
     pub covers: usize,
     /// How long each question may take, in whole seconds.
@@ -129,6 +132,7 @@ impl Default for ProveOptions {
         Self {
             depth: 8,
             unbounded: true,
+            go_on: true,
             covers: COVER_DEPTH,
             limit: Duration::from_secs(600),
             solver: None,
@@ -303,7 +307,7 @@ fn prove_beside(
         }
     }
     let mut report = prove_bench(&tools, rtl, &bench, &ProveOptions { covers: 0, ..options.clone() })?;
-    if own && report.properties.iter().any(|p| matches!(p.verdict, Verdict::Fails { .. })) {
+    if own && options.go_on && report.properties.iter().any(|p| matches!(p.verdict, Verdict::Fails { .. })) {
         // Without lemmas what else fails is found, too.
         return prove_bench(&tools, rtl, &bench.alone(), options);
     }
@@ -617,8 +621,7 @@ impl Proof<'_> {
     }
 
     /// From the reset on: what fails within `depth` cycles, and which covers of those `to_reach` are reached.
-    /// False where something fails or was not shown. With lemmas that is the end, for one that fails takes others with it; else the other
-    /// properties are asked further.
+    /// False where something fails or was not shown.
     fn base(&mut self, depth: usize, mut to_reach: Vec<usize>) -> Result<bool, ProveError> {
         self.solver.tell(&self.model.whole())?;
         // The reset takes the first cycle.
@@ -635,7 +638,7 @@ impl Proof<'_> {
             if cycle < depth {
                 let asked = left.len();
                 left = self.base_cycle(cycle, left)?;
-                if left.is_empty() || (left.len() < asked && self.bench.lemmas.is_some()) {
+                if left.is_empty() || (left.len() < asked && !self.goes_on()) {
                     return Ok(false);
                 }
             }
@@ -667,6 +670,10 @@ impl Proof<'_> {
             }
         }
         Ok(left.len() == self.order.len())
+    }
+
+    fn goes_on(&self) -> bool {
+        self.options.go_on && self.bench.lemmas.is_none()
     }
 
     /// Which of `asked` hold in this cycle, given that they held before; what does not is noted.
@@ -710,7 +717,7 @@ impl Proof<'_> {
                     }
                 }
             }
-            if self.bench.lemmas.is_some() {
+            if !self.goes_on() {
                 return Ok(Vec::new());
             }
         }
