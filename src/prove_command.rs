@@ -165,7 +165,12 @@ fn print(stdout: &mut impl Write, report: &ProofReport) -> std::io::Result<()> {
         1 => "1 state that matters is reached".into(),
         more => format!("{more} states that matter are reached"),
     };
-    writeln!(stdout, "{}: {how}; {reached}", report.top)?;
+    let fails = match report.count(|v| matches!(v, Verdict::Fails { .. })) {
+        0 => String::new(),
+        1 => "; 1 fails".into(),
+        more => format!("; {more} fail"),
+    };
+    writeln!(stdout, "{}: {how}{fails}; {reached}", report.top)?;
     let shown: Vec<&PropertyResult> = report.properties.iter().chain(&report.failed_lemmas).collect();
     if let Some(why) = &report.no_induction {
         let (why, names) = match why {
