@@ -42,8 +42,8 @@ pub struct SchedulerDecider {
 }
 
 impl SchedulerDecider {
-    /// Makes the scheduler with `params`; `rtl` is its Verilog, where it is not what is emitted. One that stands still with nothing in
-    /// its pipelines for 64 clocks is taken to have settled.
+    /// Makes the scheduler with `params`; `rtl` is its Verilog, where it is not what is emitted. Such a one has settled where nothing has
+    /// moved at its ports for 64 clocks, and it is not busy.
     ///
     /// # Errors
     /// Where its Verilog cannot be built or loaded; the golden model needs nothing, and takes no `rtl`.

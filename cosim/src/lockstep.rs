@@ -326,9 +326,10 @@ impl CycleModel for Lockstep {
         let (words, cycle) = ([self.input_words.len(), self.members[0].outputs.len()], self.cycle);
         check_words(cycle, words, [inputs.len(), outputs.len()])?;
         self.input_words.copy_from_slice(inputs);
-        self.advance(None).map_err(|error| {
-            let (text, place) = (error.to_string(), format!("cycle {cycle}: "));
-            CycleError { cycle, message: text.strip_prefix(&place).unwrap_or(&text).into() }
+        self.advance(None).map_err(|error| match error {
+            // The cycle is said beside it.
+            LockstepError::Difference(difference) => CycleError { cycle, message: difference.what() },
+            error => CycleError { cycle, message: error.to_string() },
         })?;
         outputs.copy_from_slice(&self.members[0].outputs);
         Ok(())
@@ -374,17 +375,24 @@ fn port_differences(first: &[Port], second: &[Port]) -> Vec<String> {
     problems
 }
 
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "cycle {}: `{}` differs", self.cycle, self.port)?;
+impl Difference {
+    /// All but the cycle.
+    fn what(&self) -> String {
+        let mut text = format!("`{}` differs\n", self.port);
         let longest = self.values.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in &self.values {
-            writeln!(f, "  {name:<longest$}  {value}")?;
+            text += &format!("  {name:<longest$}  {value}\n");
         }
         if !self.also.is_empty() {
-            writeln!(f, "also different: {}", self.also.join(", "))?;
+            text += &format!("also different: {}\n", self.also.join(", "));
         }
-        self.failure.fmt(f)
+        text + &self.failure.to_string()
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cycle {}: {}", self.cycle, self.what())
     }
 }
 
