@@ -1,7 +1,7 @@
 //! The importers: no panic, errors that name their file, and what is imported is a ktrace that can be written and read back.
 //!
 //! The input is files, each behind a line `--- NAME`: a dump directory of XLA, or where the first is `et.json`, an execution trace and,
-//! second, a profile; where it is `kernelslist.g`, traces of Accel-Sim. What does not begin like that is an ONNX model.
+//! second, a profile, and from there on, sources of kernels; where it is `kernelslist.g`, traces of Accel-Sim. What does not begin like that is an ONNX model.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -87,8 +87,10 @@ fuzz_target!(|bytes: &[u8]| {
     match files[..] {
         [("et.json", trace), ref rest @ ..] => {
             let profile = rest.first().map(|(_, profile)| ("profile", profile.as_bytes()));
+            let mut triton = pytorch::TritonSources::default();
+            rest.iter().skip(1).for_each(|(name, source)| _ = triton.add(name, source));
             for options in [
-                pytorch::Options::default(),
+                pytorch::Options { triton, ..Default::default() },
                 pytorch::Options { reuse: false, tf32: true, ..Default::default() },
             ] {
                 match pytorch::import_text("trace", trace.as_bytes(), profile, &options) {

@@ -4,7 +4,7 @@ use super::ByRules;
 use crate::{Failure, Outcome, workload};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use windlass_import::pytorch::{Options, import};
+use windlass_import::pytorch::{Options, TritonSources, import};
 
 /// Arguments of `windlass import pytorch`.
 #[derive(Args)]
@@ -16,6 +16,10 @@ pub struct PytorchArgs {
     /// profiles of an H100
     #[arg(long, value_name = "PROFILE.json")]
     kineto: Option<PathBuf>,
+    /// Source of kernels that torch.compile has made, which says what they write: TorchInductor's cache folder of the recording
+    /// (TORCHINDUCTOR_CACHE_DIR), or files in it; may be given several times
+    #[arg(long, value_name = "PATH")]
+    triton: Vec<PathBuf>,
     #[command(flatten)]
     rules: ByRules,
 }
@@ -31,6 +35,7 @@ pub fn run(args: &PytorchArgs) -> Result<Outcome, Failure> {
         gpu: rules.gpu()?,
         reuse: !rules.no_reuse,
         tf32: rules.tf32,
+        triton: TritonSources::read(&args.triton)?,
     };
     let imported = import(&args.trace, args.kineto.as_deref(), &options)?;
     super::deliver(&imported.trace, &imported.warnings, &args.trace, &rules.to)

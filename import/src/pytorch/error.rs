@@ -101,6 +101,11 @@ pub enum Problem {
         /// The product of its shape.
         product: u64,
     },
+    /// A source of compiled kernels without any.
+    #[error(
+        "no kernel of torch.compile is in it; give TorchInductor's cache (TORCHINDUCTOR_CACHE_DIR) of the recording, or an output_code.py"
+    )]
+    NoTriton,
     /// More memory than addresses.
     #[error("the storages need addresses past 2^53; record fewer steps")]
     AddressSpace,
@@ -159,6 +164,8 @@ impl From<PytorchError> for PytorchErrors {
 pub enum Warning {
     /// Operators that the importer has no rule for.
     UnknownOperators(Vec<(String, u64)>),
+    /// Kernels of torch.compile whose source was not given.
+    NoSource(Vec<(String, u64)>),
     /// GPU kernels that no operator of the trace explains.
     UnexplainedKernels(Vec<(String, u64)>),
     /// A profile without any GPU kernel.
@@ -180,6 +187,10 @@ impl fmt::Display for Warning {
             Self::UnknownOperators(counts) => {
                 ("operators without a rule, taken as one elementwise kernel each".to_owned(), counts)
             }
+            Self::NoSource(counts) => (
+                "kernels of torch.compile, taken to write all that they read; give their source with --triton".to_owned(),
+                counts,
+            ),
             Self::UnexplainedKernels(counts) => (
                 "GPU kernels that no operator explains, taken to read and write all memory, so that nothing overlaps them".to_owned(),
                 counts,

@@ -7,6 +7,7 @@
 use super::error::{Problem, PytorchErrors};
 use super::input::{Document, Fault, number, shown, walk, wrong};
 use super::schema::{Schema, split};
+use super::triton::{Role, TritonSources};
 use crate::launch::Precision;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -57,6 +58,15 @@ impl Value {
     }
 }
 
+/// A Triton kernel.
+#[derive(Debug)]
+pub(super) struct Triton {
+    /// Its source, on the machine that recorded.
+    file: Option<String>,
+    /// What it does with each of its tensors, where its source was given.
+    pub(super) roles: Option<Vec<Role>>,
+}
+
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) id: u64,
@@ -67,7 +77,8 @@ pub(super) struct Node {
     pub(super) rf_id: u64,
     /// Nothing for nodes that are no operators: annotations, threads, autograd's nodes.
     pub(super) schema: Option<Rc<Schema>>,
-    pub(super) triton: bool,
+    /// What the trace says of a kernel that a compiler has made.
+    pub(super) triton: Option<Triton>,
     pub(super) inputs: Vec<Value>,
     pub(super) outputs: Vec<Value>,
 }
@@ -112,6 +123,16 @@ pub(super) struct ExecutionTrace {
 const HOW: &str = "record with torch.profiler.ExecutionTraceObserver, and let it finish: stop() and unregister_callback() write the file's end";
 
 impl ExecutionTrace {
+    /// Says what Triton kernels do with their tensors, as far as their sources tell.
+    pub(super) fn explain(&mut self, sources: &TritonSources) {
+        for node in &mut self.nodes {
+            let given = tensors(&node.inputs).len();
+            if let Some(triton) = &mut node.triton {
+                triton.roles = sources.roles(&node.name, triton.file.as_deref(), given);
+            }
+        }
+    }
+
     pub(super) fn read(file: &str, text: &[u8]) -> Result<Self, PytorchErrors> {
         let mut trace = Self::default();
         walk(file, text, &mut trace, HOW)?;
@@ -166,7 +187,8 @@ impl ExecutionTrace {
                 parsed
             }
         };
-        let triton = attribute("kernel_backend") == "triton";
+        let triton = (attribute("kernel_backend") == "triton")
+            .then(|| Triton { file: attribute("kernel_file").as_str().map(str::to_owned), roles: None });
         let inputs = self.values(&name, "inputs", &json["inputs"])?;
         let outputs = self.values(&name, "outputs", &json["outputs"])?;
         Ok(Node { id, name, parent: None, parent_id, rf_id, schema, triton, inputs, outputs })

@@ -139,6 +139,13 @@ impl Importer<'_> {
         if class == Class::Unknown && !rules.is_empty() {
             count(&mut self.unknown, &node.name);
         }
+        if let Some(triton) = &node.triton {
+            // Its name does not tell whether it is a product.
+            draft.kind = rules.first().map_or(draft.kind, |rule| rule.kind);
+            if triton.roles.is_none() {
+                count(&mut self.no_source, &node.name);
+            }
+        }
         if rules.len() > 1 {
             // What is left to an operator that it calls counts there.
             let elsewhere = |access: &Access| {

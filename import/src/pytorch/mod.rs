@@ -16,8 +16,10 @@ mod operators;
 mod recurrent;
 mod schema;
 mod storage;
+mod triton;
 
 pub use error::{Problem, PytorchError, PytorchErrors, Warning};
+pub use triton::TritonSources;
 
 use crate::launch::{self, Access, Launched, Placed, Rules, SMS, Step};
 use crate::{Counts, count, file, sorted};
@@ -43,11 +45,20 @@ pub struct Options {
     /// Whether matrix products in single precision use tensor cores (`torch.backends.cuda.matmul.allow_tf32`, which the trace does not
     /// have; off in PyTorch). Convolutions go by the `allow_tf32` that is recorded with them.
     pub tf32: bool,
+    /// Sources of the kernels that `torch.compile` has made; they say which tensors a kernel writes. Without its source a kernel is taken to
+    /// write all that it reads.
+    pub triton: TritonSources,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { name: "pytorch".to_owned(), gpu: None, reuse: true, tf32: false }
+        Self {
+            name: "pytorch".to_owned(),
+            gpu: None,
+            reuse: true,
+            tf32: false,
+            triton: TritonSources::default(),
+        }
     }
 }
 
@@ -67,8 +78,9 @@ pub struct Imported {
 /// All that is wrong in the trace, or else in the profile, up to [`MAX_ERRORS`](crate::MAX_ERRORS).
 pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result<Imported, PytorchErrors> {
     let text = input::read(trace)?;
-    let nodes = ExecutionTrace::read(&file::name(trace), &text)?;
+    let mut nodes = ExecutionTrace::read(&file::name(trace), &text)?;
     drop(text);
+    nodes.explain(&options.triton);
     let profile = match profile {
         None => None,
         Some(path) => Some((file::name(path), Profile::read(&file::name(path), &input::read(path)?)?)),
@@ -87,7 +99,8 @@ pub fn import_text(
     profile: Option<(&str, &[u8])>,
     options: &Options,
 ) -> Result<Imported, PytorchErrors> {
-    let nodes = ExecutionTrace::read(file, trace)?;
+    let mut nodes = ExecutionTrace::read(file, trace)?;
+    nodes.explain(&options.triton);
     let profile = match profile {
         None => None,
         Some((file, text)) => Some((file.to_owned(), Profile::read(file, text)?)),
@@ -133,6 +146,7 @@ fn build(
         rules,
         steps: Vec::new(),
         unknown: Counts::new(),
+        no_source: Counts::new(),
         unexplained: Counts::new(),
         elsewhere,
         overlapping: 0,
@@ -218,6 +232,7 @@ struct Importer<'a> {
     /// With the moment of each, in order.
     steps: Vec<(usize, Step)>,
     unknown: Counts,
+    no_source: Counts,
     unexplained: Counts,
     elsewhere: Counts,
     /// Kernels with another beside them.
@@ -237,7 +252,7 @@ impl<'a> Importer<'a> {
         let node = &self.trace.nodes[at];
         let accesses = || self.accesses(at, device);
         match self.classes[at] {
-            _ if node.schema.is_none() && !node.triton => false,
+            _ if node.schema.is_none() && node.triton.is_none() => false,
             Class::Free => false,
             Class::Known(Work::ToHost { .. } | Work::Equal) => !accesses().is_empty(),
             Class::Known(_) | Class::Unknown => !accesses().writes.is_empty(),
@@ -351,6 +366,9 @@ impl<'a> Importer<'a> {
         if class == Class::Unknown && !drafts.is_empty() {
             count(&mut self.unknown, &node.name);
         }
+        if node.triton.as_ref().is_some_and(|triton| triton.roles.is_none()) {
+            count(&mut self.no_source, &node.name);
+        }
         for mut draft in drafts {
             if class == Class::Unknown {
                 draft.est.push("type");
@@ -366,6 +384,7 @@ impl<'a> Importer<'a> {
     fn warnings(&mut self) -> Vec<Warning> {
         let counted = [
             (std::mem::take(&mut self.unknown), Warning::UnknownOperators as fn(_) -> _),
+            (std::mem::take(&mut self.no_source), Warning::NoSource),
             (std::mem::take(&mut self.unexplained), Warning::UnexplainedKernels),
             (self.trace.no_storage.clone(), Warning::NoStorage),
         ];

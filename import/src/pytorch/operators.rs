@@ -3,6 +3,7 @@
 use super::et::{Node, Tensor, Value, tensors};
 use super::schema::Alias;
 use super::storage::Placed;
+use super::triton::Role;
 use crate::launch::{Access, Convolution, Draft, Heads, Pass, Rules, product};
 use std::collections::HashSet;
 use windlass_runtime::ktrace::KernelType;
@@ -41,7 +42,7 @@ pub(super) enum Work {
     },
     Fourier,
     Collective,
-    /// A kernel that a compiler made; which of its arguments it writes is not recorded.
+    /// A kernel that a compiler made; its source says which of its arguments it writes.
     Triton,
     /// Copies to the host, or to another GPU.
     ToHost {
@@ -155,7 +156,7 @@ pub(super) fn short(name: &str) -> &str {
 
 pub(super) fn class(node: &Node) -> Class {
     use Class::{Free, Known, Unknown};
-    if node.triton {
+    if node.triton.is_some() {
         return Known(Work::Triton);
     }
     let (space, name) = node.name.rsplit_once("::").unwrap_or(("", &node.name));
@@ -249,23 +250,31 @@ impl<'a> Accesses<'a> {
     ) -> Self {
         let name = short(&node.name);
         let plain = name.strip_suffix('_').unwrap_or(name);
+        let roles = node.triton.as_ref().and_then(|triton| triton.roles.as_deref());
         let mut found = Self {
             // Collectives' schemas have no aliases though they work in place.
-            unsure: node.schema.is_none() || matches!(class, Class::Known(Work::Triton | Work::Collective)),
+            unsure: roles.is_none() && node.schema.is_none() || class == Class::Known(Work::Collective),
             ..Self::default()
         };
         let overwrites = listed(FILL, plain) || plain == "copy";
         // Running statistics change without the schema saying so.
         let training = matches!(node.input("training"), Some(Value::Bool(true)))
             && class == Class::Known(Work::BatchNorm);
-        for (argument, tensor, memory) in inputs {
+        for (at, (argument, tensor, memory)) in inputs.iter().enumerate() {
             let Some(memory) = memory.filter(|_| tensor.device == device) else { continue };
             let declared = node.schema.as_ref().and_then(|schema| schema.arguments.get(*argument));
             let name = declared.map_or("", |argument| &argument.name);
             let access = Access::of(tensor, memory);
             let statistic = training && ["running_mean", "running_var"].contains(&name);
-            let written = found.unsure || statistic || declared.is_some_and(|a| a.alias == Alias::Written);
-            let read = !written || found.unsure || statistic || !(overwrites || name.starts_with("out"));
+            let role = roles.and_then(|roles| roles.get(at));
+            let written = found.unsure
+                || statistic
+                || role.is_some_and(|role| *role != Role::Reads)
+                || declared.is_some_and(|a| a.alias == Alias::Written);
+            let read = match role {
+                Some(role) => *role != Role::Writes,
+                None => !written || found.unsure || statistic || !(overwrites || name.starts_with("out")),
+            };
             if read {
                 found.read(*argument, access);
             }
@@ -786,7 +795,9 @@ impl Operator<'_> {
 
     fn triton(&self) -> Draft {
         let elements = self.elements();
-        let mut draft = Draft::simt(&self.node.name, elements.div_ceil(512), 128, elements);
+        let product = self.node.name.starts_with("triton_tem_fused").then(|| self.template()).flatten();
+        let mut draft =
+            product.unwrap_or_else(|| Draft::simt(&self.node.name, elements.div_ceil(512), 128, elements));
         // The observer appends the grid as text, such as `(98, 1, 1)`.
         let texts = self.node.inputs.iter().rev().filter_map(|value| match value {
             Value::Text(text) if text.contains('(') => Some(text),
@@ -803,6 +814,18 @@ impl Operator<'_> {
             draft.est.retain(|field| *field != "grid");
         }
         draft
+    }
+
+    /// A template that multiplies its first two tensors, if they are matrices that fit, or as many of each.
+    fn template(&self) -> Option<Draft> {
+        let mut factors = self.tensors();
+        let mnk = match (&factors.next()?.shape[..], &factors.next()?.shape[..]) {
+            ([m, k], [l, n]) if k == l => [*m, *n, *k, 1],
+            ([i, m, k], [j, l, n]) if k == l && i == j => [*m, *n, *k, *i],
+            _ => return None,
+        };
+        let precision = self.tensors().next()?.precision;
+        Some(self.rules.tiles(&self.node.name, mnk, precision.pipe(self.rules.tf32)))
     }
 }
 

@@ -6,13 +6,14 @@
 //! - `cnn`: a convolution, three fire modules, a batch norm and a linear layer, inference of one image of 3 x 224 x 224; `cnn-train`: one step of SGD
 //!   with momentum on 8 of 96 x 96
 //! - `text-bf16`: three transformer blocks of width 256 with 8 heads, inference of 128 tokens in bfloat16; `text-compiled`: the same by `torch.compile`;
+//!   `text-compiled.triton.py`: the source of its kernels, which the recording did not keep: what PyTorch 2.15 makes of the same network
 //!   `text-train`: one step of AdamW on 4 of 128 tokens, in single precision
 //! - `two-streams`: a product and a ReLU on a side stream, an addition and a softmax on the other, and the sum of both
 
 use super::common::{check_memory, overlap};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use windlass_import::pytorch::{Imported, Options, import, import_text};
+use windlass_import::pytorch::{Imported, Options, TritonSources, import, import_text};
 use windlass_runtime::ktrace::{Event, Gpu, Kernel, KernelType, Segment};
 
 const ALL: [&str; 6] = ["cnn", "cnn-train", "text-bf16", "text-compiled", "text-train", "two-streams"];
@@ -21,13 +22,20 @@ fn data(name: &str, kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/h100").join(format!("{name}.{kind}.json.zst"))
 }
 
-fn recorded(name: &str) -> Imported {
-    import(&data(name, "et"), Some(&data(name, "kineto")), &Options::default()).expect("an import")
+/// With the source of compiled kernels.
+fn options(name: &str) -> Options {
+    let sources = data(name, "").with_file_name(format!("{name}.triton.py"));
+    let sources = if sources.exists() { vec![sources] } else { Vec::new() };
+    Options { triton: TritonSources::read(&sources).expect("sources"), ..Options::default() }
+}
+
+pub fn recorded(name: &str) -> Imported {
+    import(&data(name, "et"), Some(&data(name, "kineto")), &options(name)).expect("an import")
 }
 
 fn estimated(name: &str) -> Imported {
     let gpu = Some(Gpu { name: "h100".to_owned(), sms: Some(132) });
-    import(&data(name, "et"), None, &Options { gpu, ..Options::default() }).expect("an import")
+    import(&data(name, "et"), None, &Options { gpu, ..options(name) }).expect("an import")
 }
 
 fn kernels(import: &Imported) -> Vec<&Kernel> {

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod h100;
+mod triton;
 
 use common::{architecture, check_memory, overlap};
 use serde_json::{Value, json};
@@ -324,7 +325,8 @@ fn a_profile_gives_kernels_in_launch_order() {
     }
     let unexplained = Warning::UnexplainedKernels(vec![("mystery_kernel".to_owned(), 1)]);
     let unknown = Warning::UnknownOperators(vec![("mylib::sparkle".to_owned(), 1)]);
-    assert_eq!(import.warnings, [unknown, unexplained]);
+    let no_source = Warning::NoSource(vec![("triton_poi_fused_gelu_0".to_owned(), 1)]);
+    assert_eq!(import.warnings, [unknown, no_source, unexplained]);
     let gpu = &import.trace.header.gpu;
     assert_eq!((gpu.name.as_str(), gpu.sms), ("NVIDIA A100-SXM4-40GB", Some(108)));
     let syncs =
@@ -350,7 +352,11 @@ fn the_same_without_a_profile_is_estimated() {
             "sparkle"
         ]
     );
-    assert_eq!(import.warnings, [Warning::UnknownOperators(vec![("mylib::sparkle".to_owned(), 1)])]);
+    let no_source = Warning::NoSource(vec![("triton_poi_fused_gelu_0".to_owned(), 1)]);
+    assert_eq!(
+        import.warnings,
+        [Warning::UnknownOperators(vec![("mylib::sparkle".to_owned(), 1)]), no_source]
+    );
     assert_eq!((kernels[1].kind, kernels[1].smem), (KernelType::Tensor, 32768), "half precision");
     assert_eq!(kernels[3].grid, [256, 1, 1], "as the observer recorded it");
     assert_eq!((kernels[0].name.as_str(), kernels[0].kind), ("memcpy_h2d", KernelType::Copy));
@@ -432,7 +438,7 @@ fn of_two_gpus_one_is_taken() {
     assert_eq!(import.trace.header.gpu, by_hand(true).trace.header.gpu);
     let left_out = vec![("elsewhere".to_owned(), 30)];
     let warning = Warning::ElsewhereOperators { device: "cuda:0".to_owned(), operators: left_out };
-    assert_eq!(import.warnings[2..], [warning]);
+    assert_eq!(import.warnings[3..], [warning]);
     // Where the trace does not say which, the busiest is.
     let unnamed = String::from_utf8(trace).expect("text").replace("cuda:0", "cuda");
     let import = import_text("et.json", unnamed.as_bytes(), profile, &Options::default()).expect("an import");
