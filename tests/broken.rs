@@ -308,7 +308,7 @@ fn an_empty_sm_that_does_not_know_it_is_noticed() {
 
 #[test]
 fn a_carry_that_is_lost_where_both_ctas_are_compared_is_noticed() {
-    noticed("sm_occupancy", dispatch(), "sm_field_w8", "have[5] & sum_0_i[5]", "1'b0");
+    noticed("sm_occupancy", dispatch(), "sm_field_w8", "at_c_q & sum_0_i;", "at_c_q & sum_0_i & 8'hdf;");
 }
 
 #[test]

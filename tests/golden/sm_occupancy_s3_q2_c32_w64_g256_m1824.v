@@ -32,69 +32,61 @@ module sm_field_w5_l32_q2 (
   reg  [4:0] at_u_q; // the same at stage U
   wire [4:0] at_u_d;
 
-  reg  [4:0] have;  // free units of the SM at C for the comparisons, then of the SM at U for the sum
-  reg  [4:0] other; // what is added to the SM at U: what it gets back, or the complement of a charge
-  reg  [4:0] total; // free units of the SM at U after that
-  reg  carry;       // carry from bit to bit, and then out of the low half
-  reg  made;        // carry out of the high half, as far as it was looked at, without one into it
-  reg  through;     // a carry into the high half would pass through what was looked at
+  reg  [4:0] makes;      // stage C: where a bit of what the SM has and of a need make a carry
+  reg  [4:0] passes;     // where they pass one on
+  reg  carry;            // carry from bit to bit, and then out of the low half
+  reg  made;             // carry out of the high half without one into it
+  reg  [4:0] other;      // what is added to the SM at U: what it gets back, or the complement of a charge
+  wire [4:0] sum_makes;  // stage U: where a bit of what the SM has and of that make a carry
+  wire [4:0] sum_passes; // where they pass one on
+  reg  [4:0] carries;    // carries into the bits of the sum
+  reg  sum_carry;        // carry from bit to bit, and then out of the low half
+  wire sum_made;         // carry out of the high half, as far as it was looked at, without one into it
+  wire sum_through;      // a carry into the high half would pass through what was looked at
 
   reg  fits_0_o_comb;
   reg  fits_1_o_comb;
-  reg  sum_fits_0_o_comb;
 
   assign fits_0_o = fits_0_o_comb;
   assign fits_1_o = fits_1_o_comb;
-  assign sum_fits_0_o = sum_fits_0_o_comb;
+
+  wire unused = &{1'b0, sum_made, sum_through};
 
   // Stage C: x >= n where x + ~n + 1 has a carry.
   always @(*) begin
-    have = at_c_q;
+    makes = at_c_q & need_0_i;
+    passes = at_c_q | need_0_i;
     carry = 1'b1;
-    carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
-    carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
-    carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
-    carry = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & carry);
-    carry = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
+    carry = makes[3] | (passes[3] & carry);
+    carry = makes[4] | (passes[4] & carry);
     made = 1'b0;
-    through = 1'b1;
-    fits_0_o_comb = made | (through & carry);
+    fits_0_o_comb = made | ((&5'h1f) & carry);
+    makes = at_c_q & need_1_i;
+    passes = at_c_q | need_1_i;
     carry = 1'b1;
-    carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
-    carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
-    carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
-    carry = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & carry);
-    carry = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
+    carry = makes[3] | (passes[3] & carry);
+    carry = makes[4] | (passes[4] & carry);
     made = 1'b0;
-    through = 1'b1;
-    fits_1_o_comb = made | (through & carry);
+    fits_1_o_comb = made | ((&5'h1f) & carry);
     // The same with what both requesters need.
+    makes = at_c_q & sum_0_i;
+    passes = at_c_q | sum_0_i;
     carry = 1'b1;
-    carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
-    carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
-    carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
-    carry = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & carry);
-    carry = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
+    carry = makes[3] | (passes[3] & carry);
+    carry = makes[4] | (passes[4] & carry);
     made = 1'b0;
-    through = 1'b1;
-    sum_fits_0_o_comb = made | (through & carry);
-    // The sum at stage U. A charge adds the complement, and has a carry in.
-    have = at_u_q;
-    total = 5'h0;
-    carry = charged_i;
-    total[0] = have[0] ^ other[0] ^ carry;
-    carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
-    total[1] = have[1] ^ other[1] ^ carry;
-    carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
-    total[2] = have[2] ^ other[2] ^ carry;
-    carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
-    total[3] = have[3] ^ other[3] ^ carry;
-    carry = (have[3] & other[3]) | ((have[3] | other[3]) & carry);
-    total[4] = have[4] ^ other[4] ^ carry;
-    carry = (have[4] & other[4]) | ((have[4] | other[4]) & carry);
-    made = 1'b0;
-    through = 1'b1;
   end
+
+  assign sum_fits_0_o = made | ((&5'h1f) & carry);
 
   // Stage U: charge, or give back.
   always @(*) begin
@@ -113,11 +105,33 @@ module sm_field_w5_l32_q2 (
     end
   end
 
+  // The sum at stage U. A charge adds the complement, and has a carry in.
+  assign sum_makes = at_u_q & other;
+  assign sum_passes = at_u_q | other;
+
+  always @(*) begin
+    carries = 5'h0;
+    sum_carry = charged_i;
+    carries[0] = sum_carry;
+    sum_carry = sum_makes[0] | (sum_passes[0] & sum_carry);
+    carries[1] = sum_carry;
+    sum_carry = sum_makes[1] | (sum_passes[1] & sum_carry);
+    carries[2] = sum_carry;
+    sum_carry = sum_makes[2] | (sum_passes[2] & sum_carry);
+    carries[3] = sum_carry;
+    sum_carry = sum_makes[3] | (sum_passes[3] & sum_carry);
+    carries[4] = sum_carry;
+    sum_carry = sum_makes[4] | (sum_passes[4] & sum_carry);
+  end
+
+  assign sum_made = 1'b0;
+  assign sum_through = 1'b1;
+
   // On the way from C to P an SM becomes empty: nothing else is done there.
   assign at_p_d = init_i ? 5'h0 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = total;
+  assign at_c_d = at_u_q ^ other ^ carries;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -154,100 +168,68 @@ module sm_field_w8_l256_q2 (
   reg  [7:0] at_u_q; // the same at stage U
   wire [7:0] at_u_d;
 
-  reg  [7:0] have;  // free units of the SM at C for the comparisons, then of the SM at U for the sum
-  reg  [7:0] other; // what is added to the SM at U: what it gets back, or the complement of a charge
-  reg  [7:0] total; // free units of the SM at U after that
-  reg  carry;       // carry from bit to bit, and then out of the low half
-  reg  made;        // carry out of the high half, as far as it was looked at, without one into it
-  reg  through;     // a carry into the high half would pass through what was looked at
+  reg  [7:0] makes;      // stage C: where a bit of what the SM has and of a need make a carry
+  reg  [7:0] passes;     // where they pass one on
+  reg  carry;            // carry from bit to bit, and then out of the low half
+  reg  made;             // carry out of the high half without one into it
+  reg  [7:0] other;      // what is added to the SM at U: what it gets back, or the complement of a charge
+  wire [7:0] sum_makes;  // stage U: where a bit of what the SM has and of that make a carry
+  wire [7:0] sum_passes; // where they pass one on
+  reg  [7:0] carries;    // carries into the bits of the sum
+  reg  sum_carry;        // carry from bit to bit, and then out of the low half
+  reg  sum_made;         // carry out of the high half, as far as it was looked at, without one into it
+  reg  sum_through;      // a carry into the high half would pass through what was looked at
 
   reg  fits_0_o_comb;
   reg  fits_1_o_comb;
-  reg  sum_fits_0_o_comb;
 
   assign fits_0_o = fits_0_o_comb;
   assign fits_1_o = fits_1_o_comb;
-  assign sum_fits_0_o = sum_fits_0_o_comb;
 
   // Stage C: x >= n where x + ~n + 1 has a carry.
   always @(*) begin
-    have = at_c_q;
+    makes = at_c_q & need_0_i;
+    passes = at_c_q | need_0_i;
     carry = 1'b1;
-    carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
-    carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
-    carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
-    carry = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
+    carry = makes[3] | (passes[3] & carry);
     made = 1'b0;
-    through = 1'b1;
-    made = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & made);
-    through = through & (have[4] | need_0_i[4]);
-    made = (have[5] & need_0_i[5]) | ((have[5] | need_0_i[5]) & made);
-    through = through & (have[5] | need_0_i[5]);
-    made = (have[6] & need_0_i[6]) | ((have[6] | need_0_i[6]) & made);
-    through = through & (have[6] | need_0_i[6]);
-    made = (have[7] & need_0_i[7]) | ((have[7] | need_0_i[7]) & made);
-    through = through & (have[7] | need_0_i[7]);
-    fits_0_o_comb = made | (through & carry);
+    made = makes[4] | (passes[4] & made);
+    made = makes[5] | (passes[5] & made);
+    made = makes[6] | (passes[6] & made);
+    made = makes[7] | (passes[7] & made);
+    fits_0_o_comb = made | ((&(passes | 8'hf)) & carry);
+    makes = at_c_q & need_1_i;
+    passes = at_c_q | need_1_i;
     carry = 1'b1;
-    carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
-    carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
-    carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
-    carry = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
+    carry = makes[3] | (passes[3] & carry);
     made = 1'b0;
-    through = 1'b1;
-    made = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & made);
-    through = through & (have[4] | need_1_i[4]);
-    made = (have[5] & need_1_i[5]) | ((have[5] | need_1_i[5]) & made);
-    through = through & (have[5] | need_1_i[5]);
-    made = (have[6] & need_1_i[6]) | ((have[6] | need_1_i[6]) & made);
-    through = through & (have[6] | need_1_i[6]);
-    made = (have[7] & need_1_i[7]) | ((have[7] | need_1_i[7]) & made);
-    through = through & (have[7] | need_1_i[7]);
-    fits_1_o_comb = made | (through & carry);
+    made = makes[4] | (passes[4] & made);
+    made = makes[5] | (passes[5] & made);
+    made = makes[6] | (passes[6] & made);
+    made = makes[7] | (passes[7] & made);
+    fits_1_o_comb = made | ((&(passes | 8'hf)) & carry);
     // The same with what both requesters need.
+    makes = at_c_q & sum_0_i;
+    passes = at_c_q | sum_0_i;
     carry = 1'b1;
-    carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
-    carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
-    carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
-    carry = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
+    carry = makes[3] | (passes[3] & carry);
     made = 1'b0;
-    through = 1'b1;
-    made = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & made);
-    through = through & (have[4] | sum_0_i[4]);
-    made = (have[5] & sum_0_i[5]) | ((have[5] | sum_0_i[5]) & made);
-    through = through & (have[5] | sum_0_i[5]);
-    made = (have[6] & sum_0_i[6]) | ((have[6] | sum_0_i[6]) & made);
-    through = through & (have[6] | sum_0_i[6]);
-    made = (have[7] & sum_0_i[7]) | ((have[7] | sum_0_i[7]) & made);
-    through = through & (have[7] | sum_0_i[7]);
-    sum_fits_0_o_comb = made | (through & carry);
-    // The sum at stage U. A charge adds the complement, and has a carry in.
-    have = at_u_q;
-    total = 8'h0;
-    carry = charged_i;
-    total[0] = have[0] ^ other[0] ^ carry;
-    carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
-    total[1] = have[1] ^ other[1] ^ carry;
-    carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
-    total[2] = have[2] ^ other[2] ^ carry;
-    carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
-    total[3] = have[3] ^ other[3] ^ carry;
-    carry = (have[3] & other[3]) | ((have[3] | other[3]) & carry);
-    made = 1'b0;
-    through = 1'b1;
-    total[4] = have[4] ^ other[4] ^ (made | (through & carry));
-    made = (have[4] & other[4]) | ((have[4] | other[4]) & made);
-    through = through & (have[4] | other[4]);
-    total[5] = have[5] ^ other[5] ^ (made | (through & carry));
-    made = (have[5] & other[5]) | ((have[5] | other[5]) & made);
-    through = through & (have[5] | other[5]);
-    total[6] = have[6] ^ other[6] ^ (made | (through & carry));
-    made = (have[6] & other[6]) | ((have[6] | other[6]) & made);
-    through = through & (have[6] | other[6]);
-    total[7] = have[7] ^ other[7] ^ (made | (through & carry));
-    made = (have[7] & other[7]) | ((have[7] | other[7]) & made);
-    through = through & (have[7] | other[7]);
+    made = makes[4] | (passes[4] & made);
+    made = makes[5] | (passes[5] & made);
+    made = makes[6] | (passes[6] & made);
+    made = makes[7] | (passes[7] & made);
   end
+
+  assign sum_fits_0_o = made | ((&(passes | 8'hf)) & carry);
 
   // Stage U: charge, or give back.
   always @(*) begin
@@ -266,11 +248,42 @@ module sm_field_w8_l256_q2 (
     end
   end
 
+  // The sum at stage U. A charge adds the complement, and has a carry in.
+  assign sum_makes = at_u_q & other;
+  assign sum_passes = at_u_q | other;
+
+  always @(*) begin
+    carries = 8'h0;
+    sum_carry = charged_i;
+    carries[0] = sum_carry;
+    sum_carry = sum_makes[0] | (sum_passes[0] & sum_carry);
+    carries[1] = sum_carry;
+    sum_carry = sum_makes[1] | (sum_passes[1] & sum_carry);
+    carries[2] = sum_carry;
+    sum_carry = sum_makes[2] | (sum_passes[2] & sum_carry);
+    carries[3] = sum_carry;
+    sum_carry = sum_makes[3] | (sum_passes[3] & sum_carry);
+    sum_made = 1'b0;
+    sum_through = 1'b1;
+    carries[4] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[4] | (sum_passes[4] & sum_made);
+    sum_through = sum_through & sum_passes[4];
+    carries[5] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[5] | (sum_passes[5] & sum_made);
+    sum_through = sum_through & sum_passes[5];
+    carries[6] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[6] | (sum_passes[6] & sum_made);
+    sum_through = sum_through & sum_passes[6];
+    carries[7] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[7] | (sum_passes[7] & sum_made);
+    sum_through = sum_through & sum_passes[7];
+  end
+
   // On the way from C to P an SM becomes empty: nothing else is done there.
   assign at_p_d = init_i ? 8'h0 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = total;
+  assign at_c_d = at_u_q ^ other ^ carries;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -307,123 +320,77 @@ module sm_field_w11_l1824_q2 (
   reg  [10:0] at_u_q; // the same at stage U
   wire [10:0] at_u_d;
 
-  reg  [10:0] have;  // free units of the SM at C for the comparisons, then of the SM at U for the sum
-  reg  [10:0] other; // what is added to the SM at U: what it gets back, or the complement of a charge
-  reg  [10:0] total; // free units of the SM at U after that
-  reg  carry;        // carry from bit to bit, and then out of the low half
-  reg  made;         // carry out of the high half, as far as it was looked at, without one into it
-  reg  through;      // a carry into the high half would pass through what was looked at
+  reg  [10:0] makes;      // stage C: where a bit of what the SM has and of a need make a carry
+  reg  [10:0] passes;     // where they pass one on
+  reg  carry;             // carry from bit to bit, and then out of the low half
+  reg  made;              // carry out of the high half without one into it
+  reg  [10:0] other;      // what is added to the SM at U: what it gets back, or the complement of a charge
+  wire [10:0] sum_makes;  // stage U: where a bit of what the SM has and of that make a carry
+  wire [10:0] sum_passes; // where they pass one on
+  reg  [10:0] carries;    // carries into the bits of the sum
+  reg  sum_carry;         // carry from bit to bit, and then out of the low half
+  reg  sum_made;          // carry out of the high half, as far as it was looked at, without one into it
+  reg  sum_through;       // a carry into the high half would pass through what was looked at
 
   reg  fits_0_o_comb;
   reg  fits_1_o_comb;
-  reg  sum_fits_0_o_comb;
 
   assign fits_0_o = fits_0_o_comb;
   assign fits_1_o = fits_1_o_comb;
-  assign sum_fits_0_o = sum_fits_0_o_comb;
 
   // Stage C: x >= n where x + ~n + 1 has a carry.
   always @(*) begin
-    have = at_c_q;
+    makes = at_c_q & need_0_i;
+    passes = at_c_q | need_0_i;
     carry = 1'b1;
-    carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
-    carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
-    carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
-    carry = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & carry);
-    carry = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
+    carry = makes[3] | (passes[3] & carry);
+    carry = makes[4] | (passes[4] & carry);
     made = 1'b0;
-    through = 1'b1;
-    made = (have[5] & need_0_i[5]) | ((have[5] | need_0_i[5]) & made);
-    through = through & (have[5] | need_0_i[5]);
-    made = (have[6] & need_0_i[6]) | ((have[6] | need_0_i[6]) & made);
-    through = through & (have[6] | need_0_i[6]);
-    made = (have[7] & need_0_i[7]) | ((have[7] | need_0_i[7]) & made);
-    through = through & (have[7] | need_0_i[7]);
-    made = (have[8] & need_0_i[8]) | ((have[8] | need_0_i[8]) & made);
-    through = through & (have[8] | need_0_i[8]);
-    made = (have[9] & need_0_i[9]) | ((have[9] | need_0_i[9]) & made);
-    through = through & (have[9] | need_0_i[9]);
-    made = (have[10] & need_0_i[10]) | ((have[10] | need_0_i[10]) & made);
-    through = through & (have[10] | need_0_i[10]);
-    fits_0_o_comb = made | (through & carry);
+    made = makes[5] | (passes[5] & made);
+    made = makes[6] | (passes[6] & made);
+    made = makes[7] | (passes[7] & made);
+    made = makes[8] | (passes[8] & made);
+    made = makes[9] | (passes[9] & made);
+    made = makes[10] | (passes[10] & made);
+    fits_0_o_comb = made | ((&(passes | 11'h1f)) & carry);
+    makes = at_c_q & need_1_i;
+    passes = at_c_q | need_1_i;
     carry = 1'b1;
-    carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
-    carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
-    carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
-    carry = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & carry);
-    carry = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
+    carry = makes[3] | (passes[3] & carry);
+    carry = makes[4] | (passes[4] & carry);
     made = 1'b0;
-    through = 1'b1;
-    made = (have[5] & need_1_i[5]) | ((have[5] | need_1_i[5]) & made);
-    through = through & (have[5] | need_1_i[5]);
-    made = (have[6] & need_1_i[6]) | ((have[6] | need_1_i[6]) & made);
-    through = through & (have[6] | need_1_i[6]);
-    made = (have[7] & need_1_i[7]) | ((have[7] | need_1_i[7]) & made);
-    through = through & (have[7] | need_1_i[7]);
-    made = (have[8] & need_1_i[8]) | ((have[8] | need_1_i[8]) & made);
-    through = through & (have[8] | need_1_i[8]);
-    made = (have[9] & need_1_i[9]) | ((have[9] | need_1_i[9]) & made);
-    through = through & (have[9] | need_1_i[9]);
-    made = (have[10] & need_1_i[10]) | ((have[10] | need_1_i[10]) & made);
-    through = through & (have[10] | need_1_i[10]);
-    fits_1_o_comb = made | (through & carry);
+    made = makes[5] | (passes[5] & made);
+    made = makes[6] | (passes[6] & made);
+    made = makes[7] | (passes[7] & made);
+    made = makes[8] | (passes[8] & made);
+    made = makes[9] | (passes[9] & made);
+    made = makes[10] | (passes[10] & made);
+    fits_1_o_comb = made | ((&(passes | 11'h1f)) & carry);
     // The same with what both requesters need.
+    makes = at_c_q & sum_0_i;
+    passes = at_c_q | sum_0_i;
     carry = 1'b1;
-    carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
-    carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
-    carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
-    carry = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & carry);
-    carry = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
+    carry = makes[3] | (passes[3] & carry);
+    carry = makes[4] | (passes[4] & carry);
     made = 1'b0;
-    through = 1'b1;
-    made = (have[5] & sum_0_i[5]) | ((have[5] | sum_0_i[5]) & made);
-    through = through & (have[5] | sum_0_i[5]);
-    made = (have[6] & sum_0_i[6]) | ((have[6] | sum_0_i[6]) & made);
-    through = through & (have[6] | sum_0_i[6]);
-    made = (have[7] & sum_0_i[7]) | ((have[7] | sum_0_i[7]) & made);
-    through = through & (have[7] | sum_0_i[7]);
-    made = (have[8] & sum_0_i[8]) | ((have[8] | sum_0_i[8]) & made);
-    through = through & (have[8] | sum_0_i[8]);
-    made = (have[9] & sum_0_i[9]) | ((have[9] | sum_0_i[9]) & made);
-    through = through & (have[9] | sum_0_i[9]);
-    made = (have[10] & sum_0_i[10]) | ((have[10] | sum_0_i[10]) & made);
-    through = through & (have[10] | sum_0_i[10]);
-    sum_fits_0_o_comb = made | (through & carry);
-    // The sum at stage U. A charge adds the complement, and has a carry in.
-    have = at_u_q;
-    total = 11'h0;
-    carry = charged_i;
-    total[0] = have[0] ^ other[0] ^ carry;
-    carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
-    total[1] = have[1] ^ other[1] ^ carry;
-    carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
-    total[2] = have[2] ^ other[2] ^ carry;
-    carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
-    total[3] = have[3] ^ other[3] ^ carry;
-    carry = (have[3] & other[3]) | ((have[3] | other[3]) & carry);
-    total[4] = have[4] ^ other[4] ^ carry;
-    carry = (have[4] & other[4]) | ((have[4] | other[4]) & carry);
-    made = 1'b0;
-    through = 1'b1;
-    total[5] = have[5] ^ other[5] ^ (made | (through & carry));
-    made = (have[5] & other[5]) | ((have[5] | other[5]) & made);
-    through = through & (have[5] | other[5]);
-    total[6] = have[6] ^ other[6] ^ (made | (through & carry));
-    made = (have[6] & other[6]) | ((have[6] | other[6]) & made);
-    through = through & (have[6] | other[6]);
-    total[7] = have[7] ^ other[7] ^ (made | (through & carry));
-    made = (have[7] & other[7]) | ((have[7] | other[7]) & made);
-    through = through & (have[7] | other[7]);
-    total[8] = have[8] ^ other[8] ^ (made | (through & carry));
-    made = (have[8] & other[8]) | ((have[8] | other[8]) & made);
-    through = through & (have[8] | other[8]);
-    total[9] = have[9] ^ other[9] ^ (made | (through & carry));
-    made = (have[9] & other[9]) | ((have[9] | other[9]) & made);
-    through = through & (have[9] | other[9]);
-    total[10] = have[10] ^ other[10] ^ (made | (through & carry));
-    made = (have[10] & other[10]) | ((have[10] | other[10]) & made);
-    through = through & (have[10] | other[10]);
+    made = makes[5] | (passes[5] & made);
+    made = makes[6] | (passes[6] & made);
+    made = makes[7] | (passes[7] & made);
+    made = makes[8] | (passes[8] & made);
+    made = makes[9] | (passes[9] & made);
+    made = makes[10] | (passes[10] & made);
   end
+
+  assign sum_fits_0_o = made | ((&(passes | 11'h1f)) & carry);
 
   // Stage U: charge, or give back.
   always @(*) begin
@@ -442,11 +409,50 @@ module sm_field_w11_l1824_q2 (
     end
   end
 
+  // The sum at stage U. A charge adds the complement, and has a carry in.
+  assign sum_makes = at_u_q & other;
+  assign sum_passes = at_u_q | other;
+
+  always @(*) begin
+    carries = 11'h0;
+    sum_carry = charged_i;
+    carries[0] = sum_carry;
+    sum_carry = sum_makes[0] | (sum_passes[0] & sum_carry);
+    carries[1] = sum_carry;
+    sum_carry = sum_makes[1] | (sum_passes[1] & sum_carry);
+    carries[2] = sum_carry;
+    sum_carry = sum_makes[2] | (sum_passes[2] & sum_carry);
+    carries[3] = sum_carry;
+    sum_carry = sum_makes[3] | (sum_passes[3] & sum_carry);
+    carries[4] = sum_carry;
+    sum_carry = sum_makes[4] | (sum_passes[4] & sum_carry);
+    sum_made = 1'b0;
+    sum_through = 1'b1;
+    carries[5] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[5] | (sum_passes[5] & sum_made);
+    sum_through = sum_through & sum_passes[5];
+    carries[6] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[6] | (sum_passes[6] & sum_made);
+    sum_through = sum_through & sum_passes[6];
+    carries[7] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[7] | (sum_passes[7] & sum_made);
+    sum_through = sum_through & sum_passes[7];
+    carries[8] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[8] | (sum_passes[8] & sum_made);
+    sum_through = sum_through & sum_passes[8];
+    carries[9] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[9] | (sum_passes[9] & sum_made);
+    sum_through = sum_through & sum_passes[9];
+    carries[10] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[10] | (sum_passes[10] & sum_made);
+    sum_through = sum_through & sum_passes[10];
+  end
+
   // On the way from C to P an SM becomes empty: nothing else is done there.
   assign at_p_d = init_i ? 11'h720 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = total;
+  assign at_c_d = at_u_q ^ other ^ carries;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -483,86 +489,62 @@ module sm_field_w6_l64_q2 (
   reg  [5:0] at_u_q; // the same at stage U
   wire [5:0] at_u_d;
 
-  reg  [5:0] have;  // free units of the SM at C for the comparisons, then of the SM at U for the sum
-  reg  [5:0] other; // what is added to the SM at U: what it gets back, or the complement of a charge
-  reg  [5:0] total; // free units of the SM at U after that
-  reg  carry;       // carry from bit to bit, and then out of the low half
-  reg  made;        // carry out of the high half, as far as it was looked at, without one into it
-  reg  through;     // a carry into the high half would pass through what was looked at
+  reg  [5:0] makes;      // stage C: where a bit of what the SM has and of a need make a carry
+  reg  [5:0] passes;     // where they pass one on
+  reg  carry;            // carry from bit to bit, and then out of the low half
+  reg  made;             // carry out of the high half without one into it
+  reg  [5:0] other;      // what is added to the SM at U: what it gets back, or the complement of a charge
+  wire [5:0] sum_makes;  // stage U: where a bit of what the SM has and of that make a carry
+  wire [5:0] sum_passes; // where they pass one on
+  reg  [5:0] carries;    // carries into the bits of the sum
+  reg  sum_carry;        // carry from bit to bit, and then out of the low half
+  reg  sum_made;         // carry out of the high half, as far as it was looked at, without one into it
+  reg  sum_through;      // a carry into the high half would pass through what was looked at
 
   reg  fits_0_o_comb;
   reg  fits_1_o_comb;
-  reg  sum_fits_0_o_comb;
 
   assign fits_0_o = fits_0_o_comb;
   assign fits_1_o = fits_1_o_comb;
-  assign sum_fits_0_o = sum_fits_0_o_comb;
 
   // Stage C: x >= n where x + ~n + 1 has a carry.
   always @(*) begin
-    have = at_c_q;
+    makes = at_c_q & need_0_i;
+    passes = at_c_q | need_0_i;
     carry = 1'b1;
-    carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
-    carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
-    carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
     made = 1'b0;
-    through = 1'b1;
-    made = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & made);
-    through = through & (have[3] | need_0_i[3]);
-    made = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & made);
-    through = through & (have[4] | need_0_i[4]);
-    made = (have[5] & need_0_i[5]) | ((have[5] | need_0_i[5]) & made);
-    through = through & (have[5] | need_0_i[5]);
-    fits_0_o_comb = made | (through & carry);
+    made = makes[3] | (passes[3] & made);
+    made = makes[4] | (passes[4] & made);
+    made = makes[5] | (passes[5] & made);
+    fits_0_o_comb = made | ((&(passes | 6'h7)) & carry);
+    makes = at_c_q & need_1_i;
+    passes = at_c_q | need_1_i;
     carry = 1'b1;
-    carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
-    carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
-    carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
     made = 1'b0;
-    through = 1'b1;
-    made = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & made);
-    through = through & (have[3] | need_1_i[3]);
-    made = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & made);
-    through = through & (have[4] | need_1_i[4]);
-    made = (have[5] & need_1_i[5]) | ((have[5] | need_1_i[5]) & made);
-    through = through & (have[5] | need_1_i[5]);
-    fits_1_o_comb = made | (through & carry);
+    made = makes[3] | (passes[3] & made);
+    made = makes[4] | (passes[4] & made);
+    made = makes[5] | (passes[5] & made);
+    fits_1_o_comb = made | ((&(passes | 6'h7)) & carry);
     // The same with what both requesters need.
+    makes = at_c_q & sum_0_i;
+    passes = at_c_q | sum_0_i;
     carry = 1'b1;
-    carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
-    carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
-    carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
+    carry = makes[0] | (passes[0] & carry);
+    carry = makes[1] | (passes[1] & carry);
+    carry = makes[2] | (passes[2] & carry);
     made = 1'b0;
-    through = 1'b1;
-    made = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & made);
-    through = through & (have[3] | sum_0_i[3]);
-    made = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & made);
-    through = through & (have[4] | sum_0_i[4]);
-    made = (have[5] & sum_0_i[5]) | ((have[5] | sum_0_i[5]) & made);
-    through = through & (have[5] | sum_0_i[5]);
-    sum_fits_0_o_comb = made | (through & carry);
-    // The sum at stage U. A charge adds the complement, and has a carry in.
-    have = at_u_q;
-    total = 6'h0;
-    carry = charged_i;
-    total[0] = have[0] ^ other[0] ^ carry;
-    carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
-    total[1] = have[1] ^ other[1] ^ carry;
-    carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
-    total[2] = have[2] ^ other[2] ^ carry;
-    carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
-    made = 1'b0;
-    through = 1'b1;
-    total[3] = have[3] ^ other[3] ^ (made | (through & carry));
-    made = (have[3] & other[3]) | ((have[3] | other[3]) & made);
-    through = through & (have[3] | other[3]);
-    total[4] = have[4] ^ other[4] ^ (made | (through & carry));
-    made = (have[4] & other[4]) | ((have[4] | other[4]) & made);
-    through = through & (have[4] | other[4]);
-    total[5] = have[5] ^ other[5] ^ (made | (through & carry));
-    made = (have[5] & other[5]) | ((have[5] | other[5]) & made);
-    through = through & (have[5] | other[5]);
+    made = makes[3] | (passes[3] & made);
+    made = makes[4] | (passes[4] & made);
+    made = makes[5] | (passes[5] & made);
   end
+
+  assign sum_fits_0_o = made | ((&(passes | 6'h7)) & carry);
 
   // Stage U: charge, or give back.
   always @(*) begin
@@ -581,11 +563,37 @@ module sm_field_w6_l64_q2 (
     end
   end
 
+  // The sum at stage U. A charge adds the complement, and has a carry in.
+  assign sum_makes = at_u_q & other;
+  assign sum_passes = at_u_q | other;
+
+  always @(*) begin
+    carries = 6'h0;
+    sum_carry = charged_i;
+    carries[0] = sum_carry;
+    sum_carry = sum_makes[0] | (sum_passes[0] & sum_carry);
+    carries[1] = sum_carry;
+    sum_carry = sum_makes[1] | (sum_passes[1] & sum_carry);
+    carries[2] = sum_carry;
+    sum_carry = sum_makes[2] | (sum_passes[2] & sum_carry);
+    sum_made = 1'b0;
+    sum_through = 1'b1;
+    carries[3] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[3] | (sum_passes[3] & sum_made);
+    sum_through = sum_through & sum_passes[3];
+    carries[4] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[4] | (sum_passes[4] & sum_made);
+    sum_through = sum_through & sum_passes[4];
+    carries[5] = sum_made | (sum_through & sum_carry);
+    sum_made = sum_makes[5] | (sum_passes[5] & sum_made);
+    sum_through = sum_through & sum_passes[5];
+  end
+
   // On the way from C to P an SM becomes empty: nothing else is done there.
   assign at_p_d = init_i ? 6'h0 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = total;
+  assign at_c_d = at_u_q ^ other ^ carries;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;

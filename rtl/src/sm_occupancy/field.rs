@@ -48,19 +48,30 @@ pub struct SmField<const W: usize> {
     at_p: PayloadRegister<Bits<W>>,
     /// The same at stage U.
     at_u: PayloadRegister<Bits<W>>,
-    /// Free units of the SM at C for the comparisons, then of the SM at U for the sum.
-    have: Signal<Local, Bits<W>>,
-    /// What is added to the SM at U: what it gets back, or the complement of a charge.
-    other: Signal<Local, Bits<W>>,
-    /// Free units of the SM at U after that.
-    total: Signal<Local, Bits<W>>,
+    /// Stage C: where a bit of what the SM has and of a need make a carry.
+    makes: Signal<Local, Bits<W>>,
+    /// Where they pass one on.
+    passes: Signal<Local, Bits<W>>,
     /// Carry from bit to bit, and then out of the low half.
     carry: Signal<Local, Bit>,
-    /// Carry out of the high half, as far as it was looked at, without one into it.
+    /// Carry out of the high half without one into it.
     made: Signal<Local, Bit>,
+    /// What is added to the SM at U: what it gets back, or the complement of a charge.
+    other: Signal<Local, Bits<W>>,
+    /// Stage U: where a bit of what the SM has and of that make a carry.
+    sum_makes: Signal<Local, Bits<W>>,
+    /// Where they pass one on.
+    sum_passes: Signal<Local, Bits<W>>,
+    /// Carries into the bits of the sum.
+    carries: Signal<Local, Bits<W>>,
+    /// Carry from bit to bit, and then out of the low half.
+    sum_carry: Signal<Local, Bit>,
+    /// Carry out of the high half, as far as it was looked at, without one into it.
+    sum_made: Signal<Local, Bit>,
     /// A carry into the high half would pass through what was looked at.
-    through: Signal<Local, Bit>,
+    sum_through: Signal<Local, Bit>,
     zero: Constant<Bits<W>>,
+    low: Constant<Bits<W>>,
     limit: Constant<Bits<W>>,
     _requesters: usize,
     _sums: usize,
@@ -73,6 +84,7 @@ impl<const W: usize> SmField<W> {
     pub fn new(requesters: usize, limit: u16, holds: usize) -> Self {
         debug_assert!(usize::from(limit) <= 1 << W);
         let sums = requesters - 1;
+        let low = if W < 6 { W } else { W / 2 };
         Self {
             info: Info::module("sm_field", "")
                 .fields::<Self>(&[])
@@ -98,17 +110,23 @@ impl<const W: usize> SmField<W> {
             at_c: PayloadRegister::default(),
             at_p: PayloadRegister::default(),
             at_u: PayloadRegister::default(),
-            have: Signal::default(),
-            other: Signal::default(),
-            total: Signal::default(),
+            makes: Signal::default(),
+            passes: Signal::default(),
             carry: Signal::default(),
             made: Signal::default(),
-            through: Signal::default(),
+            other: Signal::default(),
+            sum_makes: Signal::default(),
+            sum_passes: Signal::default(),
+            carries: Signal::default(),
+            sum_carry: Signal::default(),
+            sum_made: Signal::default(),
+            sum_through: Signal::default(),
             zero: number(0),
+            low: number((1 << low) - 1),
             limit: number(limit.into()),
             _requesters: requesters,
             _sums: sums,
-            _low: if W < 6 { W } else { W / 2 },
+            _low: low,
             _holds: holds,
         }
     }
@@ -122,39 +140,38 @@ impl<const W: usize> Logic for SmField<W> {
         self.at_u.clk_i.next = self.clk_i.val();
 
         comment!("Stage C: x >= n where x + ~n + 1 has a carry.");
-        self.have.next = self.at_c.q_o.val();
         for r in 0..self._requesters {
+            self.makes.next = self.at_c.q_o.val() & self.need_i[r].val();
+            self.passes.next = self.at_c.q_o.val() | self.need_i[r].val();
             self.carry.next = true;
             for i in 0..self._low {
-                self.carry.next = (self.have.val().get_bit(i) & self.need_i[r].val().get_bit(i))
-                    | ((self.have.val().get_bit(i) | self.need_i[r].val().get_bit(i)) & self.carry.val());
+                self.carry.next =
+                    self.makes.val().get_bit(i) | (self.passes.val().get_bit(i) & self.carry.val());
             }
             self.made.next = false;
-            self.through.next = true;
             for i in self._low..W {
-                self.made.next = (self.have.val().get_bit(i) & self.need_i[r].val().get_bit(i))
-                    | ((self.have.val().get_bit(i) | self.need_i[r].val().get_bit(i)) & self.made.val());
-                self.through.next =
-                    self.through.val() & (self.have.val().get_bit(i) | self.need_i[r].val().get_bit(i));
+                self.made.next =
+                    self.makes.val().get_bit(i) | (self.passes.val().get_bit(i) & self.made.val());
             }
-            self.fits_o[r].next = self.made.val() | (self.through.val() & self.carry.val());
+            self.fits_o[r].next =
+                self.made.val() | ((self.passes.val() | self.low.val()).all() & self.carry.val());
         }
         for s in 0..self._sums {
             comment!("The same with what both requesters need.");
+            self.makes.next = self.at_c.q_o.val() & self.sum_i[s].val();
+            self.passes.next = self.at_c.q_o.val() | self.sum_i[s].val();
             self.carry.next = true;
             for i in 0..self._low {
-                self.carry.next = (self.have.val().get_bit(i) & self.sum_i[s].val().get_bit(i))
-                    | ((self.have.val().get_bit(i) | self.sum_i[s].val().get_bit(i)) & self.carry.val());
+                self.carry.next =
+                    self.makes.val().get_bit(i) | (self.passes.val().get_bit(i) & self.carry.val());
             }
             self.made.next = false;
-            self.through.next = true;
             for i in self._low..W {
-                self.made.next = (self.have.val().get_bit(i) & self.sum_i[s].val().get_bit(i))
-                    | ((self.have.val().get_bit(i) | self.sum_i[s].val().get_bit(i)) & self.made.val());
-                self.through.next =
-                    self.through.val() & (self.have.val().get_bit(i) | self.sum_i[s].val().get_bit(i));
+                self.made.next =
+                    self.makes.val().get_bit(i) | (self.passes.val().get_bit(i) & self.made.val());
             }
-            self.sum_fits_o[s].next = self.made.val() | (self.through.val() & self.carry.val());
+            self.sum_fits_o[s].next =
+                self.made.val() | ((self.passes.val() | self.low.val()).all() & self.carry.val());
         }
 
         comment!("Stage U: charge, or give back.");
@@ -173,29 +190,25 @@ impl<const W: usize> Logic for SmField<W> {
             }
         }
         comment!("The sum at stage U. A charge adds the complement, and has a carry in.");
-        self.have.next = self.at_u.q_o.val();
-        self.total.next = self.zero.val();
-        self.carry.next = self.charged_i.val();
+        self.sum_makes.next = self.at_u.q_o.val() & self.other.val();
+        self.sum_passes.next = self.at_u.q_o.val() | self.other.val();
+        self.carries.next = self.zero.val();
+        self.sum_carry.next = self.charged_i.val();
         for i in 0..self._low {
-            self.total.next = self.total.val().replace_bit(
-                i,
-                (self.have.val().get_bit(i) ^ self.other.val().get_bit(i)) ^ self.carry.val(),
-            );
-            self.carry.next = (self.have.val().get_bit(i) & self.other.val().get_bit(i))
-                | ((self.have.val().get_bit(i) | self.other.val().get_bit(i)) & self.carry.val());
+            self.carries.next = self.carries.val().replace_bit(i, self.sum_carry.val());
+            self.sum_carry.next =
+                self.sum_makes.val().get_bit(i) | (self.sum_passes.val().get_bit(i) & self.sum_carry.val());
         }
-        self.made.next = false;
-        self.through.next = true;
+        self.sum_made.next = false;
+        self.sum_through.next = true;
         for i in self._low..W {
-            self.total.next = self.total.val().replace_bit(
-                i,
-                (self.have.val().get_bit(i) ^ self.other.val().get_bit(i))
-                    ^ (self.made.val() | (self.through.val() & self.carry.val())),
-            );
-            self.made.next = (self.have.val().get_bit(i) & self.other.val().get_bit(i))
-                | ((self.have.val().get_bit(i) | self.other.val().get_bit(i)) & self.made.val());
-            self.through.next =
-                self.through.val() & (self.have.val().get_bit(i) | self.other.val().get_bit(i));
+            self.carries.next = self
+                .carries
+                .val()
+                .replace_bit(i, self.sum_made.val() | (self.sum_through.val() & self.sum_carry.val()));
+            self.sum_made.next =
+                self.sum_makes.val().get_bit(i) | (self.sum_passes.val().get_bit(i) & self.sum_made.val());
+            self.sum_through.next = self.sum_through.val() & self.sum_passes.val().get_bit(i);
         }
         comment!("On the way from C to P an SM becomes empty: nothing else is done there.");
         if self.init_i.val() {
@@ -205,7 +218,7 @@ impl<const W: usize> Logic for SmField<W> {
         }
         self.at_u.d_i.next = self.at_p.q_o.val();
         self.left_o.next = self.at_u.q_o.val();
-        self.at_c.d_i.next = self.total.val();
+        self.at_c.d_i.next = (self.at_u.q_o.val() ^ self.other.val()) ^ self.carries.val();
         for h in 0..self._holds {
             if !self.run_i[h].val() {
                 self.at_c.d_i.next = self.at_c.q_o.val();
