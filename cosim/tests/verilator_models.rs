@@ -4,9 +4,12 @@ mod verilator_common;
 
 use std::fs;
 use verilator_common::{build, counter, instance, ports, spec};
+use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::stimulus::Rng;
-use windlass_cosim::verilator::{BuildError, InstanceError, InstanceOptions, Verilated};
+use windlass_cosim::verilator::{BuildError, BuildSpec, InstanceError, InstanceOptions, Verilated};
 use windlass_cosim::wave::{Unwritten, Wave, WaveFormat};
+use windlass_gen::emit::{self, ResetKind};
+use windlass_gen::output;
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::port::{Direction, Layout};
 
@@ -82,6 +85,107 @@ fn a_counter_counts_from_reset_in_batches_and_single_cycles() {
     let wrong = model.run_batch(2, &[0; 5], &mut [0; 6]).unwrap_err();
     assert!(wrong.message.contains("inputs hold 5 words"), "{wrong}");
     model.cycle(&[1, 0, 0], &mut one).unwrap();
+}
+
+/// Inputs come at the clock's edge where the design cannot tell, and before it where it is built for waveforms, or has other edges.
+#[test]
+fn inputs_of_a_cycle_are_seen_by_the_edge_that_ends_it() {
+    // The first edge at which `slow_o` takes `a_i`; then every other one.
+    for (first, other) in [
+        (1, "always @(negedge clk_i) fell_o <= a_i; always @(posedge half) slow_o <= a_i;"),
+        (0, "always @(*) fell_o = a_i; always @(posedge clk_i) if (half) slow_o <= a_i;"),
+    ] {
+        let verilog = format!(
+            "module edges (input clk_i, input [7:0] a_i, output reg [7:0] rose_o, output reg [7:0] fell_o,\n  \
+             output reg [7:0] slow_o, output [7:0] now_o);\n  reg half = 1'b1;\n  initial rose_o = 8'd77;\n  \
+             assign now_o = a_i + rose_o;\n  always @(posedge clk_i) begin rose_o <= a_i; half <= ~half; end\n  \
+             {other}\nendmodule\n"
+        );
+        let plain = spec("edges", &verilog, "clk_i a_i:8 rose_o:8 fell_o:8 slow_o:8 now_o:8");
+        for spec in [plain.clone(), plain.trace(Some(WaveFormat::Vcd))] {
+            let mut model = instance(&build(&spec), 1);
+            let a = |cycle: u32| (cycle * 37 + 5) & 255;
+            for cycle in 0..50 {
+                let mut out = [0; 4];
+                model.cycle(&[a(cycle)], &mut out).unwrap();
+                let [rose, fell, slow, now] = out;
+                let before = if cycle == 0 { 77 } else { a(cycle - 1) };
+                assert_eq!((rose, now), (before, (a(cycle) + before) & 255), "cycle {cycle}: {other}");
+                if cycle > 0 {
+                    assert_eq!(fell, a(cycle), "cycle {cycle}: {other}");
+                }
+                if cycle > first {
+                    assert_eq!(slow, a(cycle - 1 - (cycle - 1 - first) % 2), "cycle {cycle}: {other}");
+                }
+            }
+        }
+    }
+}
+
+/// A block with an asynchronous reset, which is an edge of an input.
+#[test]
+fn a_block_for_waveforms_does_what_it_does_without() {
+    let block = BlockSpec::new("kernel_scheduler", Request { slots: 4, ..Request::default() }).unwrap();
+    let form = emit::Form { reset: ResetKind::Asynchronous, ..emit::Form::default() };
+    let design = emit::emit_as(&*block.hardware(), &form).unwrap();
+    let plain =
+        BuildSpec::new(&design.top().name, output::verilog_files(&design), design.top().ports.clone());
+    let (with, without) = (build(&plain.clone().trace(Some(WaveFormat::Vcd))), build(&plain.trace(None)));
+    let (mut with, mut without) = (instance(&with, 1), instance(&without, 2));
+    let inputs = Layout::new(&design.top().ports, Direction::Input);
+    let outputs = Layout::new(&design.top().ports, Direction::Output);
+    let (mut now, mut rng) = (vec![0; inputs.words()], Rng::new(5));
+    let mut seen = [vec![0; outputs.words()], vec![0; outputs.words()]];
+    for cycle in 0..3000_u32 {
+        for (name, slot) in inputs.iter() {
+            rng.fill(slot, &mut now);
+            if name == "rst_ni" {
+                slot.set(&mut now, u128::from(cycle >= 3 && cycle % 97 > 1));
+            }
+        }
+        with.cycle(&now, &mut seen[0]).unwrap();
+        without.cycle(&now, &mut seen[1]).unwrap();
+        assert!(cycle < 3 || seen[0] == seen[1], "cycle {cycle}");
+    }
+}
+
+/// Ports are compared, whatever is around a design.
+#[test]
+fn ports_that_are_not_those_of_the_list_are_named() {
+    let verilog = "module odd (input clk_i, input [7:0] a_i, output reg [3:0] b_o);\n  always @(posedge clk_i) b_o <= a_i;\nendmodule\n";
+    let mut model = instance(&build(&spec("odd", verilog, "clk_i a_i:8 b_o:4")), 1);
+    let mut out = [0];
+    model.cycle(&[0x3c], &mut out).unwrap();
+    model.cycle(&[0], &mut out).unwrap();
+    assert_eq!(out, [0xc]);
+    let verilog = "module pins (input clk_i, input [7:0] a_i, input c_i, output reg [7:0] b_o);\n  always @(posedge clk_i) b_o <= a_i;\nendmodule\n";
+    for (list, problem) in [
+        ("clk_i a_i:9 b_o:8 c_i", "`a_i` is 8 bits wide in the Verilog module, not 9"),
+        ("clk_i a_i:8 b_o:8 c_o", "`c_o` is not a port of the Verilog module"),
+        ("clk_i a_i:8 b_o:8", "the Verilog module has a port `c_i` that is not in the list"),
+    ] {
+        let spec = spec("pins", verilog, list);
+        match Verilated::build(&spec, &verilator_common::cache()) {
+            Err(BuildError::Ports { problems, .. }) => {
+                assert!(problems.iter().any(|p| p == problem), "{problems:?}")
+            }
+            other => panic!("{list}: {other:?}"),
+        }
+    }
+    // Directions: the list says how they are named.
+    for (ports, verilog) in [
+        (
+            "clk_i a_i:8 b_i:8",
+            "module turned (input clk_i, input [7:0] a_i, output reg [7:0] b_i);\n  always @(posedge clk_i) b_i <= a_i;\nendmodule\n",
+        ),
+        (
+            "clk_i a_o:8 b_o:8",
+            "module turned (input clk_i, input [7:0] a_o, output reg [7:0] b_o);\n  always @(posedge clk_i) b_o <= a_o;\nendmodule\n",
+        ),
+    ] {
+        let built = Verilated::build(&spec("turned", verilog, ports), &verilator_common::cache());
+        assert!(matches!(built, Err(BuildError::Ports { .. })), "{ports}: {built:?}");
+    }
 }
 
 #[test]

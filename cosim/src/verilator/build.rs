@@ -105,12 +105,18 @@ pub(super) fn library(spec: &BuildSpec, cache: &Cache) -> Result<Artefact, Build
     let cxx = remembered.map_or_else(|| cache.tool(Tool::Cxx), Ok)?;
     let tools = Tools { verilator, cxx };
     let shim = shim::source(&spec.ports, spec.trace, spec.coverage);
+    // A waveform and counts are of the design alone.
+    let plain = spec.trace.is_some() || spec.coverage;
+    let around = if plain { None } else { shim::around(&spec.top, &spec.sources, &spec.ports) };
     let verilator_args = verilator_args(spec);
     let cxx_flags = tools.cxx_flags(spec);
     let mut key = Key::default();
-    key.add(FORMAT).add(std::env::consts::ARCH).add(std::env::consts::OS);
+    key.add(FORMAT).add(&spec.top).add(std::env::consts::ARCH).add(std::env::consts::OS);
     key.add(&tools.verilator.version_line).add(&tools.cxx.version_line);
-    key.add(&shim).add(shim::PRINT_HEADER).add(format!("{:?}", spec.optimise));
+    key.add(&shim)
+        .add(around.as_deref().unwrap_or_default())
+        .add(shim::PRINT_HEADER)
+        .add(format!("{:?}", spec.optimise));
     verilator_args.iter().chain(&cxx_flags).for_each(|arg| {
         key.add(arg);
     });
@@ -124,7 +130,8 @@ pub(super) fn library(spec: &BuildSpec, cache: &Cache) -> Result<Artefact, Build
     let key = key.finish();
     let (dir, built) = cache.get_or_build("models", &key, |result, work| {
         tools.usable()?;
-        Builder { spec, cache, tools: &tools, cxx_flags, work, result }.build(&shim, &verilator_args)
+        let builder = Builder { spec, cache, tools: &tools, cxx_flags, work, result };
+        builder.build(&shim, around.as_deref(), &verilator_args)
     })?;
     Ok(Artefact { path: dir.join(LIBRARY), key, built, verilator: tools.verilator.version_line })
 }
@@ -169,7 +176,7 @@ fn check(spec: &BuildSpec) -> Result<(), BuildError> {
 
 fn verilator_args(spec: &BuildSpec) -> Vec<String> {
     let mut args: Vec<String> = VERILATOR_FLAGS.iter().map(ToString::to_string).collect();
-    args.extend(["--prefix", shim::PREFIX, "--top-module", &spec.top].map(String::from));
+    args.extend(["--prefix", shim::PREFIX].map(String::from));
     if spec.assertions {
         args.push("--assert".into());
     }
@@ -210,16 +217,28 @@ fn fst_libraries(include: &Path) -> &'static [FstLibrary] {
 }
 
 impl Builder<'_> {
-    fn build(&self, shim: &str, verilator_args: &[String]) -> Result<(), BuildError> {
+    fn build(&self, shim: &str, around: Option<&str>, verilator_args: &[String]) -> Result<(), BuildError> {
         self.write(PRINT_HEADER_FILE, shim::PRINT_HEADER)?;
-        self.write("shim.cpp", shim)?;
         for (name, text) in &self.spec.sources {
             self.write(name, text)?;
         }
-        let mut verilate = Command::new(&self.tools.verilator.path);
-        verilate.args(verilator_args).args(["-Mdir", "."]);
-        verilate.args(sources(&self.spec.sources));
-        self.run("Verilator", verilate)?;
+        let verilate = |top: &str, first: &[&str]| {
+            let mut verilate = Command::new(&self.tools.verilator.path);
+            verilate.args(verilator_args).args(["--top-module", top, "-Mdir", "."]);
+            verilate.args(first).args(sources(&self.spec.sources));
+            self.run("Verilator", verilate)
+        };
+        match around {
+            None => verilate(&self.spec.top, &[])?,
+            Some(text) => {
+                if !self.spec.verilator_args.is_empty() {
+                    // What is asked may be about the top's ports.
+                    verilate(&self.spec.top, &["--lint-only"])?;
+                }
+                self.write(shim::AROUND_FILE, text)?;
+                verilate(shim::AROUND, &[shim::AROUND_FILE])?;
+            }
+        }
         let include = self.include_dir()?;
         let fst = if self.spec.trace == Some(WaveFormat::Fst) { fst_libraries(&include) } else { &[] };
         for library in fst {
@@ -232,6 +251,7 @@ impl Builder<'_> {
             return Err(BuildError::Ports { top: self.spec.top.clone(), problems });
         }
 
+        self.write("shim.cpp", &format!("#define WINDLASS_AROUND {}\n{shim}", u8::from(around.is_some())))?;
         let classes = self.read(&format!("{}_classes.mk", shim::PREFIX))?;
         // Unity files: one compiler run reads Verilator's headers once. What runs every cycle, with the shim, apart from
         // what runs once.

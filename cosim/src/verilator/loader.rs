@@ -80,7 +80,7 @@ impl Handle {
         }
     }
 
-    /// Runs `n` cycles and returns how many were done; fewer than `n` if the simulation stopped.
+    /// Runs `n` cycles and returns how many were done in all; fewer than `n` more if the simulation stopped.
     ///
     /// The slices must hold `n` times the words of a cycle that the library was built for.
     pub(super) fn run(

@@ -367,13 +367,13 @@ impl Verilated {
                 return Err(CycleError { cycle: self.cycle, message });
             }
         }
-        let done = self.handle.run(n, self.words, inputs, outputs);
-        self.cycle += done;
-        if done != n as u64 || self.wave.as_ref().is_some_and(|wave| self.cycle >= wave.to()) {
+        let all = self.cycle + n as u64;
+        self.cycle = self.handle.run(n, self.words, inputs, outputs);
+        if self.cycle != all || self.wave.as_ref().is_some_and(|wave| self.cycle >= wave.to()) {
             // Kept, and told at the end: the run goes on without its waveform.
             let _ = self.close_wave();
         }
-        if done == n as u64 {
+        if self.cycle == all {
             return Ok(());
         }
         let message = self.handle.error().unwrap_or_else(|| "the simulation stopped".into());

@@ -20,6 +20,98 @@ const HEAD: &str = include_str!("shim_head.cpp");
 const TAIL: &str = include_str!("shim_tail.cpp");
 const COVERAGE: &str = include_str!("shim_coverage.cpp");
 
+/// The module around the design that takes the inputs at the clock's edge, and the file that it is in.
+pub(super) const AROUND: &str = "windlass_inputs";
+pub(super) const AROUND_FILE: &str = "windlass_inputs.v";
+
+/// A module around the design in which the inputs of a cycle come at the edge that begins it, as the registers' new contents do. So what
+/// is between registers is worked out once per cycle, after the edge, and not for the new inputs and for the new contents apart.
+///
+/// Nothing if the design could tell: it must have this one clock, and no other edges than its and those of an asynchronous reset. Nor if
+/// its text does not simply have the ports of the list, for nobody would compare them later.
+pub(super) fn around(top: &str, sources: &[(String, String)], ports: &[Port]) -> Option<String> {
+    let only_edges = |text: &str| {
+        let after = |edge: &str, signal: &str| {
+            text.split(edge).skip(1).all(|rest| {
+                let rest = rest.trim_start().strip_prefix(signal);
+                rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+            })
+        };
+        after("posedge", CLOCK) && after("negedge", "rst_ni")
+    };
+    let clocked = ports.iter().any(|port| port.name == CLOCK);
+    let named = |name: &str| sources.iter().any(|(other, _)| other == name);
+    if !clocked || top == AROUND || named(AROUND_FILE) || !sources.iter().all(|(_, text)| only_edges(text)) {
+        return None;
+    }
+    let text = sources.iter().find_map(|(_, text)| text_ports(top, text))?;
+    let declared: Option<Vec<_>> = text.split(',').map(declared).collect();
+    if !rtl::port_differences(ports, &declared?).is_empty() {
+        return None;
+    }
+    let (mut list, mut registers, mut first, mut next, mut pins) =
+        (vec![], String::new(), String::new(), String::new(), vec![]);
+    for Port { name, direction, width, .. } in ports {
+        let bits = if *width == 1 { String::new() } else { format!("[{}:0] ", width - 1) };
+        let (kind, pin) = match direction {
+            Direction::Output => ("output", name.clone()),
+            Direction::Input if name == CLOCK => ("input", name.clone()),
+            Direction::Input => {
+                // Writing to a String cannot fail.
+                let _ = writeln!(registers, "  reg {bits}windlass_{name};");
+                let _ = writeln!(first, "    windlass_{name} = {name};");
+                let _ = writeln!(next, "    windlass_{name} <= {name};");
+                ("input", format!("windlass_{name}"))
+            }
+        };
+        list.push(format!("  {kind} wire {bits}{name}"));
+        pins.push(format!("    .{name}({pin})"));
+    }
+    Some(format!(
+        "module {AROUND} (\n{}\n);\n{registers}  initial begin\n{first}  end\n  always @(posedge {CLOCK}) begin\n{next}  end\n  \
+         {top} {top} (\n{}\n  );\nendmodule\n",
+        list.join(",\n"),
+        pins.join(",\n")
+    ))
+}
+
+/// The list of ports behind `module TOP (`, without comments.
+fn text_ports(top: &str, text: &str) -> Option<String> {
+    let behind = |rest: &'_ str| {
+        rest.trim_start().strip_prefix(top)?.trim_start().strip_prefix('(').map(str::to_owned)
+    };
+    let list = text.split("module").skip(1).find_map(behind)?;
+    let list: String =
+        list.lines().flat_map(|line| [line.split("//").next().unwrap_or_default(), " "]).collect();
+    Some(list.split_once(')')?.0.to_owned())
+}
+
+/// A port as Verilog declares it, with numbers for a range.
+fn declared(item: &str) -> Option<(&str, Option<Direction>, u32)> {
+    let item = item.trim();
+    let (direction, rest) = match (item.strip_prefix("input "), item.strip_prefix("output ")) {
+        (Some(rest), _) => (Direction::Input, rest),
+        (_, Some(rest)) => (Direction::Output, rest),
+        _ => return None,
+    };
+    let rest = rest.trim_start();
+    let rest = ["wire ", "reg ", "logic "]
+        .iter()
+        .find_map(|kind| rest.strip_prefix(kind))
+        .unwrap_or(rest)
+        .trim_start();
+    let (width, name) = match rest.strip_prefix('[') {
+        None => (1, rest),
+        Some(rest) => {
+            let (range, name) = rest.split_once(']')?;
+            let (msb, lsb) = range.split_once(':')?;
+            (msb.trim().parse::<u32>().ok()?.checked_sub(lsb.trim().parse().ok()?)? + 1, name.trim())
+        }
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (!name.is_empty() && name.chars().all(plain)).then_some((name, Some(direction), width))
+}
+
 /// The whole shim for these ports.
 pub(super) fn source(ports: &[Port], trace: Option<WaveFormat>, coverage: bool) -> String {
     let mut text = String::new();
@@ -123,6 +215,51 @@ mod tests {
 
     fn port(name: &str, direction: Direction, width: u32) -> Port {
         Port { name: name.into(), direction, width, channel: String::new(), doc: String::new() }
+    }
+
+    #[test]
+    fn designs_with_other_edges_than_the_clock_s_have_nothing_around_them() {
+        let ports = [
+            port("clk_i", Direction::Input, 1),
+            port("a_i", Direction::Input, 65),
+            port("b_o", Direction::Output, 1),
+        ];
+        let of = |name: &str, head: &str, body: &str, ports: &[Port]| {
+            around(
+                "top",
+                &[("other.v".into(), "module topless;".into()), (name.into(), format!("{head}\n{body}"))],
+                ports,
+            )
+        };
+        let head = "module top (\n  input  wire clk_i, // clock, (rising)\n  input [64:0] a_i,\n  output reg b_o\n);";
+        let text = of("top.v", head, "always @(posedge clk_i or negedge rst_ni)", &ports).expect("a module");
+        assert!(text.contains("  input wire [64:0] a_i,\n  output wire b_o\n);"), "{text}");
+        assert!(
+            text.contains("  always @(posedge clk_i) begin\n    windlass_a_i <= a_i;\n  end\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("  top top (\n    .clk_i(clk_i),\n    .a_i(windlass_a_i),\n    .b_o(b_o)\n  );"),
+            "{text}"
+        );
+        for other in ["always @(posedge clk)", "@(negedge clk_i)", "@(posedge  clk_i2 )", "@(posedge rst_ni)"]
+        {
+            assert_eq!(of("top.v", head, other, &ports), None, "{other}");
+        }
+        // Ports that are others, or are not simply there.
+        for (from, to) in [
+            ("[64:0]", "[63:0]"),
+            ("[64:0]", "[W-1:0]"),
+            ("output reg b_o", "input b_o"),
+            ("output reg b_o", "output reg b_o, c_o"),
+            ("module top (", "module top #(parameter W = 65) ("),
+            ("input [64:0] a_i", "inout [64:0] a_i"),
+        ] {
+            assert_eq!(of("top.v", &head.replace(from, to), "", &ports), None, "{to}");
+        }
+        assert_eq!(of(AROUND_FILE, head, "", &ports), None, "the file is there");
+        let combinational = head.replace("input  wire clk_i, // clock, (rising)", "");
+        assert_eq!(of("top.v", &combinational, "", &ports[1..]), None, "no clock");
     }
 
     #[test]

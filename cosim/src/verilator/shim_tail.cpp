@@ -34,6 +34,7 @@ struct Instance {
     uint64_t wave_to = 0;
 #endif
     uint64_t cycle = 0;
+    bool at_edge = false;  // WINDLASS_AROUND: the clock rises
     std::string output;
     std::string error;
 };
@@ -74,6 +75,12 @@ std::string message(Instance& i, const char* what) {
     const size_t from = at + sizeof kError - 1;
     const size_t end = i.output.find('\n', from);
     std::string said = i.output.substr(from, end == std::string::npos ? end : end - from);
+#if WINDLASS_AROUND
+    // The design is the top, whatever is around it.
+    static const char kAround[] = ".windlass_inputs.";
+    const size_t around = said.find(kAround);
+    if (around != std::string::npos) said.erase(around, sizeof kAround - 2);
+#endif
     const size_t line = i.output.rfind('\n', at);
     i.output.erase(line == std::string::npos ? 0 : line + 1);
     return said;
@@ -105,6 +112,24 @@ inline void dump(Instance&, uint64_t) {}
 void close_wave(Instance&) {}
 #endif
 
+#if WINDLASS_AROUND
+// The edge that ends a cycle is the one at which the next cycle's inputs come: what it stops, it stops in the cycle before.
+inline void cycle(Instance& i, Model& m, const uint32_t* in, uint32_t* out) {
+    apply(m, in);
+    if (i.cycle) {
+        i.context.time(2 * i.cycle - 1);
+        set_clock(m, 1);
+        i.at_edge = true;
+        m.eval();
+        i.at_edge = false;
+    }
+    i.context.time(2 * i.cycle);
+    set_clock(m, 0);
+    m.eval();
+    read(m, out);
+    ++i.cycle;
+}
+#else
 inline void cycle(Instance& i, Model& m, const uint32_t* in, uint32_t* out) {
     const uint64_t time = 2 * i.cycle;
     i.context.time(time);
@@ -124,6 +149,7 @@ inline void cycle(Instance& i, Model& m, const uint32_t* in, uint32_t* out) {
     if (i.cycle == i.wave_to) close_wave(i);
 #endif
 }
+#endif
 
 }  // namespace
 
@@ -209,12 +235,12 @@ WINDLASS_EXPORT void* windlass_create(int seed, const char* wave, uint64_t from,
     return i.release();
 }
 
-// Returns the number of cycles done; fewer than `n` if the simulation stopped, and then `windlass_error` says why.
+// Returns the number of cycles done in all; fewer than `n` more if the simulation stopped in the next one, and then `windlass_error`
+// says why.
 WINDLASS_EXPORT uint64_t windlass_run(void* handle, uint64_t n, const uint32_t* in, uint32_t* out) noexcept {
     Instance& i = *static_cast<Instance*>(handle);
-    if (!i.error.empty()) return 0;
+    if (!i.error.empty()) return i.cycle;
     Running running(i);
-    const uint64_t start = i.cycle;
     try {
         Model& m = *i.model;
         for (uint64_t k = 0; k < n; ++k, in += kInputWords, out += kOutputWords) cycle(i, m, in, out);
@@ -225,12 +251,13 @@ WINDLASS_EXPORT uint64_t windlass_run(void* handle, uint64_t n, const uint32_t* 
         i.error = "the simulation stopped";
     }
     if (!i.error.empty()) {
+        if (i.at_edge) --i.cycle;
         try {
             close_wave(i);
         } catch (...) {
         }
     }
-    return i.cycle - start;
+    return i.cycle;
 }
 
 WINDLASS_EXPORT const char* windlass_error(void* handle) noexcept {
