@@ -231,7 +231,7 @@ impl Builder<'_> {
         match around {
             None => verilate(&self.spec.top, &[])?,
             Some(text) => {
-                if !self.spec.verilator_args.is_empty() {
+                if self.spec.verilator_args.iter().any(|argument| argument.starts_with("-W")) {
                     // What is asked may be about the top's ports.
                     verilate(&self.spec.top, &["--lint-only"])?;
                 }
