@@ -164,6 +164,9 @@ pub struct CosimArgs {
     /// slot
     #[arg(help_heading = "Waveform and timeline", long, value_name = "FILE", value_parser = options::output())]
     timeline: Option<PathBuf>,
+    /// Policies that run at the same time; the results are the same [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -436,6 +439,9 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.cta_stalls = args.cta_stalls.unwrap_or(0);
     simulation.stall_seed = args.seed.unwrap_or(0);
     simulation.record = args.timeline.is_some();
+    // Of several front ends in one waveform, the last is the one that counts.
+    simulation.jobs = if args.wave.is_some() { Some(1) } else { args.jobs }
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |jobs| jobs as usize);
     simulation.progress = slow_progress;
     if args.strict_algorithm1 {
         simulation.rule = HazardRule::StrictAlgorithm1;

@@ -12,6 +12,9 @@ use crate::profile::{Profile, saturate};
 use serde::Serialize;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 use thiserror::Error;
 use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, DispatchParams, Encoding, FrontEndParams, SchedulerParams};
@@ -92,6 +95,8 @@ pub struct CoSimulation {
     pub read_counters: bool,
     /// Keep what timelines need.
     pub record: bool,
+    /// How many policies run at once, at least 1. The result is the same.
+    pub jobs: usize,
     /// Told the name of each policy when it begins.
     pub progress: fn(&str),
 }
@@ -125,6 +130,7 @@ impl CoSimulation {
             stall_seed: 0,
             read_counters: true,
             record: false,
+            jobs: 1,
             progress: |_| (),
         }
     }
@@ -136,14 +142,14 @@ impl CoSimulation {
         Ok(params.with_places(self.places)?)
     }
 
-    /// Runs every policy on `stream`; under `window`, `engine` is called once per arbiter and makes what decides.
+    /// Runs every policy on `stream`; under `window`, `engine` is called once per arbiter and makes what decides, in the thread that runs it.
     ///
     /// # Errors
-    /// The first that any policy met; [`RunError::is_wrong`] tells wrong hardware from what could not be run.
+    /// That of the first policy that met one; [`RunError::is_wrong`] tells wrong hardware from what could not be run.
     pub fn run(
         &self,
         stream: &Stream,
-        mut engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError>,
+        engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError> + Send,
     ) -> Result<Outcome, RunError> {
         self.profile.check(&self.profile.name).map_err(SimError::from)?;
         if let Some(mhz) = self.front_end_mhz
@@ -152,29 +158,49 @@ impl CoSimulation {
             let (got, remedy) = (mhz as usize, "choose 1 to 10000");
             return Err(SimError::Option { option: "front-end-mhz", got, remedy }.into());
         }
-        let serial = self.run_policy(Policy::Serial, Box::new(SerialHost::new(&self.profile)), stream)?;
-        let base = serial.report.cycles;
-        let mut machine = Machine::new(&self.profile, &self.partitions, stream, "serial without overhead")?;
-        let in_order = self.simulate(&mut SerialHost::free(), &mut machine)?.cycles;
-        let mut name = None;
-        let mut ran = Vec::new();
+        let mut jobs = vec![Job::Policy(Policy::Serial), Job::InOrder];
+        // The job behind each row of the report.
+        let mut rows = Vec::new();
         for &policy in &self.policies {
-            if policy == Policy::Serial {
-                ran.push(serial.clone());
-            } else if let Some(host) = self.host(policy, stream)? {
-                ran.push(self.run_policy(policy, host, stream)?);
-            } else {
-                for &arbiter in &self.arbiters {
-                    let params = self.front_end(arbiter)?;
-                    let mut engine = engine(params)?;
-                    name.get_or_insert_with(|| engine.name());
-                    ran.push(self.run_window(params, stream, &mut *engine)?);
+            match policy {
+                Policy::Serial if !rows.contains(&0) => rows.push(0),
+                Policy::Window => {
+                    rows.extend(jobs.len()..jobs.len() + self.arbiters.len());
+                    jobs.extend(self.arbiters.iter().map(|arbiter| Job::Window(*arbiter)));
+                }
+                _ => {
+                    rows.push(jobs.len());
+                    jobs.push(Job::Policy(policy));
                 }
             }
         }
+        let name = OnceLock::new();
+        let engine = Mutex::new(engine);
+        let run = |job: &Job| -> Result<Ran, RunError> {
+            Ok(match *job {
+                Job::InOrder => {
+                    let mut machine =
+                        Machine::new(&self.profile, &self.partitions, stream, "serial without overhead")?;
+                    let simulated = self.simulate(&mut SerialHost::free(), &mut machine)?;
+                    self.ran(Policy::Serial, None, self.profile.clock_mhz, machine, simulated, None)
+                }
+                Job::Policy(policy) => self.run_policy(policy, self.host(policy, stream)?, stream)?,
+                Job::Window(arbiter) => {
+                    let params = self.front_end(arbiter)?;
+                    // One after another: a compiler has threads of its own.
+                    let made = engine.lock().unwrap_or_else(PoisonError::into_inner)(params);
+                    let mut engine = made?;
+                    name.get_or_init(|| engine.name());
+                    self.run_window(params, stream, &mut *engine)?
+                }
+            })
+        };
+        let ran = self.in_threads(&jobs, run)?;
+        let [base, in_order] = [0, 1].map(|job| ran[job].report.cycles);
+        let mut ran: Vec<Option<Ran>> = ran.into_iter().map(Some).collect();
         let mut policies = Vec::new();
         let mut recordings = Vec::new();
-        for mut ran in ran {
+        for mut ran in rows.into_iter().filter_map(|row| ran[row].take()) {
             // A stream without kernels takes no time, and is no faster for it.
             let ratio =
                 |time: u64| if time == 0 { 1.0 } else { time as f64 / ran.report.cycles.max(1) as f64 };
@@ -182,7 +208,38 @@ impl CoSimulation {
             policies.push(ran.report);
             recordings.push(ran.recording);
         }
+        let name = name.into_inner();
         Ok(Outcome { report: self.report(stream, name, policies), recordings })
+    }
+
+    /// Does all jobs, so many at once; those that take longest begin first.
+    fn in_threads(
+        &self,
+        jobs: &[Job],
+        run: impl Fn(&Job) -> Result<Ran, RunError> + Sync,
+    ) -> Result<Vec<Ran>, RunError> {
+        let threads = self.jobs.clamp(1, jobs.len());
+        if threads == 1 {
+            return jobs.iter().map(run).collect();
+        }
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        order.sort_by_key(|job| !matches!(jobs[*job], Job::Window(_)));
+        let next = AtomicUsize::new(0);
+        let done: Vec<OnceLock<Result<Ran, RunError>>> = jobs.iter().map(|_| OnceLock::new()).collect();
+        let work = || {
+            while let Some(&job) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let _ = done[job].set(run(&jobs[job]));
+            }
+        };
+        thread::scope(|scope| {
+            for n in 1..threads {
+                let builder = thread::Builder::new().name(format!("policies {n}")).stack_size(STACK);
+                // Where there can be no more threads, those that there are do it.
+                let _ = builder.spawn_scoped(scope, work);
+            }
+            work();
+        });
+        done.into_iter().map(|result| result.into_inner().expect("every job was done")).collect()
     }
 
     /// What was run, and what came out.
@@ -249,9 +306,9 @@ impl CoSimulation {
         Ok(machine)
     }
 
-    /// The host of a policy that no hardware carries out; none for `window`.
-    fn host(&self, policy: Policy, stream: &Stream) -> Result<Option<Box<dyn Host>>, SimError> {
-        Ok(Some(match policy {
+    /// The host of a policy that no hardware carries out: not of `window`.
+    fn host(&self, policy: Policy, stream: &Stream) -> Result<Box<dyn Host>, SimError> {
+        Ok(match policy {
             Policy::Serial => Box::new(SerialHost::new(&self.profile)),
             Policy::Queue => {
                 let kernel_end = self.profile.cycles(self.kernel_end_ns);
@@ -286,8 +343,8 @@ impl CoSimulation {
                 let upstream = stream.upstream_by(HazardRule::Exact)?;
                 Box::new(GraphHost::new(GraphCosts::FREE, &upstream, stream.sections(), None))
             }
-            Policy::Window => return Ok(None),
-        }))
+            Policy::Window => unreachable!("it is a job of its own"),
+        })
     }
 
     /// Runs a policy that no hardware carries out.
@@ -402,7 +459,19 @@ fn window_name(arbiter: ArbiterKind) -> &'static str {
     }
 }
 
-#[derive(Clone)]
+/// What is run by itself.
+enum Job {
+    /// A policy that no hardware carries out.
+    Policy(Policy),
+    /// `serial` without overhead: what overlap alone is measured against.
+    InOrder,
+    /// `window` with this arbiter.
+    Window(ArbiterKind),
+}
+
+/// Of each thread; an unoptimised emitter goes deep.
+const STACK: usize = 64 << 20;
+
 struct Ran {
     report: PolicyReport,
     recording: Recording,

@@ -48,6 +48,33 @@ fn refused_ctas_are_offered_until_they_are_taken() {
 }
 
 #[test]
+fn policies_at_once_give_what_they_give_one_after_another() {
+    let stream = shipped("mix-fork", 24);
+    let at_once = |jobs| {
+        let mut cosim = CoSimulation { jobs, record: true, ..cosim(scheduler(WindowKind::Matrix, 16)) };
+        cosim.policies = Policy::ALL.to_vec();
+        let outcome = run(&cosim, &stream);
+        (serde_json::to_string(&outcome.report).expect("JSON"), outcome.recordings)
+    };
+    let one = at_once(1);
+    for jobs in [2, 3, 100] {
+        assert_eq!(at_once(jobs), one, "{jobs}");
+    }
+    // The first in the order of the policies counts, whichever comes first in time.
+    let cosim =
+        CoSimulation { jobs: 4, fifo_depth: 0, streams: 0, ..cosim(scheduler(WindowKind::Matrix, 8)) };
+    for (policies, first) in [
+        (vec![Policy::Window, Policy::StreamsAce], "fifo"),
+        (vec![Policy::StreamsAce, Policy::Window], "streams"),
+    ] {
+        match (CoSimulation { policies, ..cosim.clone() }).run(&stream, model) {
+            Err(RunError::Simulation(SimError::Option { option, .. })) => assert_eq!(option, first),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn flat_ports_decide_as_the_model_does() {
     let cosim = CoSimulation { cta_stalls: 10, ..cosim(scheduler(WindowKind::Matrix, 16)) };
     let stream = shipped("mix-fork", 24);
@@ -344,7 +371,8 @@ fn spoilt(
     cosim.arbiters = vec![ARBITERS[1]];
     cosim.partitions = Partitions::parse("0,0,0-9", 46).expect("ranges");
     let link = |i| Kernel { part: Some(2), ..kernel("link", 3, &[i], &[i + 1]) };
-    let engine = |params| Ok(Box::new(Spoilt(ModelEngine::new(params), spoil)) as Box<dyn FrontEndEngine>);
+    let engine =
+        move |params| Ok(Box::new(Spoilt(ModelEngine::new(params), spoil)) as Box<dyn FrontEndEngine>);
     match cosim.run(&stream((0..12).map(link).collect()), engine) {
         Ok(_) => None,
         Err(RunError::Simulation(error)) => {

@@ -73,7 +73,7 @@ pub fn of(outcome: &Outcome, policy: Policy) -> (&PolicyReport, &Recording) {
 pub fn fails(
     cosim: &CoSimulation,
     stream: &Stream,
-    engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError>,
+    engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError> + Send,
 ) -> SimError {
     match cosim.run(stream, engine).expect_err("cannot be") {
         RunError::Simulation(error) => error,
