@@ -105,7 +105,8 @@ fn declared(item: &str) -> Option<(&str, Option<Direction>, u32)> {
         Some(rest) => {
             let (range, name) = rest.split_once(']')?;
             let (msb, lsb) = range.split_once(':')?;
-            (msb.trim().parse::<u32>().ok()?.checked_sub(lsb.trim().parse().ok()?)? + 1, name.trim())
+            let more = msb.trim().parse::<u32>().ok()?.checked_sub(lsb.trim().parse().ok()?)?;
+            (more.checked_add(1)?, name.trim())
         }
     };
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -250,6 +251,7 @@ mod tests {
         for (from, to) in [
             ("[64:0]", "[63:0]"),
             ("[64:0]", "[W-1:0]"),
+            ("[64:0]", "[4294967295:0]"),
             ("output reg b_o", "input b_o"),
             ("output reg b_o", "output reg b_o, c_o"),
             ("module top (", "module top #(parameter W = 65) ("),
