@@ -69,8 +69,11 @@ struct Running {
 
 // The design's own last words are a better message than "$stop": "%Error: a.v:3: Assertion failed in top: full".
 std::string message(Instance& i, const char* what) {
-    static const char kError[] = "%Error: ";
-    const size_t at = i.output.rfind(kError);
+    // Newer Verilators call what $fatal says by its name.
+    static const char kError[] = "%Error: ", kFatal[] = "%Fatal: ";
+    size_t at = i.output.rfind(kError);
+    const size_t fatal = i.output.rfind(kFatal);
+    if (at == std::string::npos || (fatal != std::string::npos && fatal > at)) at = fatal;
     if (at == std::string::npos) return what;
     const size_t from = at + sizeof kError - 1;
     const size_t end = i.output.find('\n', from);
