@@ -440,8 +440,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.stall_seed = args.seed.unwrap_or(0);
     simulation.record = args.timeline.is_some();
     // Of several front ends in one waveform, the last is the one that counts.
-    simulation.jobs = if args.wave.is_some() { Some(1) } else { args.jobs }
-        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |jobs| jobs as usize);
+    simulation.jobs = options::jobs(if args.wave.is_some() { Some(1) } else { args.jobs });
     simulation.progress = slow_progress;
     if args.strict_algorithm1 {
         simulation.rule = HazardRule::StrictAlgorithm1;

@@ -172,10 +172,7 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         synthesis,
         keep: args.keep / 100.0,
         out: args.out.clone(),
-        jobs: args.jobs.map_or_else(
-            || std::thread::available_parallelism().map_or(1, usize::from),
-            |jobs| jobs as usize,
-        ),
+        jobs: options::jobs(args.jobs),
         command: command_line::without(&OTHER),
     };
 

@@ -629,6 +629,11 @@ pub fn used<P: PartialEq + fmt::Display + 'static>(
     Ok(())
 }
 
+/// How many pieces of work run at the same time: as many as were asked for, else one per processor.
+pub fn jobs(asked: Option<u32>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |jobs| jobs as usize)
+}
+
 /// The values without repetitions, in their order.
 pub fn distinct<T: PartialEq + Clone>(values: &[T]) -> Vec<T> {
     let mut distinct = Vec::new();

@@ -14,6 +14,9 @@ use windlass_gen::synth::{SynthesisError, Yosys};
 use windlass_rtl::params::FrontEndParams;
 use windlass_rtl::port::MissingPort;
 
+/// Of a thread that makes an engine: emitting the largest designs recurses deeper than the usual 2 MiB; what is not touched costs nothing.
+pub(crate) const STACK: usize = 256 << 20;
+
 /// What carries out the front end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DispatcherKind {

@@ -1,7 +1,7 @@
 //! A whole co-simulation: options in, a report out.
 
 use crate::device::{CtaSpan, Occupancy};
-use crate::engine::EngineError;
+use crate::engine::{EngineError, STACK};
 use crate::latency::{Distribution, WindowReport};
 use crate::partition::Partitions;
 use crate::policy::{
@@ -468,9 +468,6 @@ enum Job {
     /// `window` with this arbiter.
     Window(ArbiterKind),
 }
-
-/// Of each thread; an unoptimised emitter goes deep.
-const STACK: usize = 64 << 20;
 
 struct Ran {
     report: PolicyReport,

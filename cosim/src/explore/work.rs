@@ -4,7 +4,7 @@ use super::cost::{Effort, Synthesis, Tools, cost};
 use super::report::{Failure, Piece, Ran, Report, Results};
 use super::store::Store;
 use super::{Design, Ended, Exploration, ExploreError, FrontEndClock};
-use crate::engine::{DispatcherKind, EngineOptions, engine};
+use crate::engine::{DispatcherKind, EngineOptions, STACK, engine};
 use crate::latency::Distribution;
 use crate::policy::Policy;
 use crate::profile::Profile;
@@ -25,9 +25,6 @@ use windlass_gen::synth::wires::COLOQUINTE_VERSION;
 use windlass_gen::{emit, output};
 use windlass_netlist::liberty::Library;
 use windlass_rtl::params::FrontEndParams;
-
-/// Emitting the largest designs recurses deeper than the 2 MiB of a thread; what is not touched costs nothing.
-const STACK: usize = 256 << 20;
 
 /// How often the stop flag is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
