@@ -8,6 +8,7 @@ use crate::{Failure, Outcome, gpu, options, workload};
 use clap::builder::PathBufValueParser;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use windlass_catalog::{BlockSpec, Request, parameters};
 use windlass_cosim::energy::measure;
 use windlass_cosim::engine::{EngineOptions, engine};
@@ -18,6 +19,7 @@ use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, PolicyReport, RunError};
 use windlass_gen::constraints::{Constraints, period};
 use windlass_gen::emit::{self, Form};
+use windlass_gen::parallel::parallel;
 use windlass_gen::report::paper;
 use windlass_gen::report::render::{
     BlockEnergy, Design, Energy, EventEnergy, Fpga, Gating, Latency, MEASURED_ON, Parameter, Report, Speedup,
@@ -131,6 +133,9 @@ pub struct ReportArgs {
     energy_cycles: u64,
     #[command(flatten)]
     fpga: FpgaArgs,
+    /// Policies, designs or mappings that are worked on at the same time; the results are the same [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -184,7 +189,7 @@ fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
         }
         arbiters.push(None);
     }
-    let mut designs = Vec::new();
+    let mut found = Vec::new();
     let sizes = options::distinct(&args.slots);
     for &slots in &sizes {
         for window in options::distinct(&args.window) {
@@ -205,14 +210,15 @@ fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
                     }
                     None => BlockSpec::KernelScheduler(params),
                 };
-                match workloads.design(costs, name, block, None)? {
-                    Some(design) => designs.push(design),
+                match workloads.run(args, name, block, None)? {
+                    Some(ran) => found.push(ran),
                     None => return Ok(None),
                 }
             }
         }
     }
-    Ok(Some(workloads.report(args, designs)?))
+    let designs = costs.designs(found, workloads.streams.first())?;
+    designs.map(|designs| workloads.report(args, designs)).transpose()
 }
 
 /// A folder of `--rtl`.
@@ -277,21 +283,23 @@ fn own(costs: &Costs) -> Result<Option<Report>, Failure> {
     if let (None, Some(gpu)) = (&workloads, &args.gpu) {
         return Err(format!("--gpu {gpu}: none of these designs is a front_end; leave --gpu out").into());
     }
-    let mut designs = Vec::new();
+    let mut found = Vec::new();
     for Own { name, path, rtl, block } in all {
         if let (Some(workloads), BlockSpec::FrontEnd(says)) = (&mut workloads, block) {
             front_end_of(&path, Some(says), &simulation(args, &workloads.profile, block)?)?;
-            match workloads.design(costs, name, block, Some(rtl))? {
-                Some(design) => designs.push(design),
+            match workloads.run(args, name, block, Some(rtl))? {
+                Some(ran) => found.push(ran),
                 None => return Ok(None),
             }
         } else {
             // That of a front end was looked at before it ran.
             rtl::check(&rtl, &Yosys::find()?)?;
             let parameters = vec![Parameter::new("block", block.name()), of_folder(&path)];
-            designs.push(costs.design(name, block, Some(&rtl), parameters)?);
+            found.push(Found { name, block, rtl: Some(rtl), parameters, ran: None });
         }
     }
+    let stream = workloads.as_ref().and_then(|workloads| workloads.streams.first());
+    let Some(designs) = costs.designs(found, stream)? else { return Ok(None) };
     Ok(Some(match workloads {
         Some(workloads) => workloads.report(args, designs)?,
         None => Report::new(env!("CARGO_PKG_VERSION"), designs, Vec::new()),
@@ -316,6 +324,7 @@ fn simulation(args: &ReportArgs, profile: &Profile, block: BlockSpec) -> Result<
     let mut simulation = CoSimulation::new(profile.clone(), scheduler_of(block)?);
     let dispatch = if let BlockSpec::FrontEnd(params) = block { Some(params.dispatch()) } else { None };
     args.conditions.set(&mut simulation)?;
+    simulation.jobs = options::jobs(args.jobs);
     simulation.policies.clear();
     // Where the windows are compared, one arbiter is enough.
     simulation.arbiters = vec![dispatch.map_or(Request::default().arbiter, DispatchParams::arbiter)];
@@ -382,16 +391,15 @@ impl Workloads {
         Ok(report)
     }
 
-    /// Runs all workloads on a front end, or a scheduler in one, and measures it; `rtl` is its Verilog, where it is not what is emitted.
-    /// `None` where it did what is wrong, which is told.
-    fn design(
+    /// Runs all workloads on a front end, or a scheduler in one; `rtl` is its Verilog, where it is not what is emitted. `None` where it did
+    /// what is wrong, which is told.
+    fn run(
         &mut self,
-        costs: &Costs,
+        args: &ReportArgs,
         name: String,
         block: BlockSpec,
         rtl: Option<Rtl>,
-    ) -> Result<Option<Design>, Failure> {
-        let args = costs.args;
+    ) -> Result<Option<Found>, Failure> {
         let mut simulation = simulation(args, &self.profile, block)?;
         let params = simulation.scheduler;
         simulation.policies = std::mem::take(&mut self.others);
@@ -425,19 +433,26 @@ impl Workloads {
             });
         }
         let latencies = first_measured(params, &self.profile.name, &measured);
-        let mut design =
-            scheduler_design(costs, name, block, options.rtl.as_ref(), latencies, on.as_deref())?;
-        if let (true, Some(library), Some(stream)) = (args.energy, &costs.library, self.streams.first()) {
-            match energy(args, &simulation, stream, &design, library)? {
-                Ok(energy) => design.energy = energy,
-                Err(wrong) => {
-                    eprintln!("wrong: the netlist of {} on {}: {wrong}", design.name, stream.name());
-                    return Ok(None);
-                }
-            }
-        }
-        Ok(Some(design))
+        let rtl = options.rtl;
+        let parameters = parameters_of(block, rtl.as_ref(), on.as_deref())?;
+        Ok(Some(Found { name, block, rtl, parameters, ran: Some(Ran { simulation, latencies }) }))
     }
+}
+
+/// A design whose costs are not known yet.
+struct Found {
+    name: String,
+    block: BlockSpec,
+    /// Its Verilog, where it is not what is emitted.
+    rtl: Option<Rtl>,
+    parameters: Vec<Parameter>,
+    ran: Option<Ran>,
+}
+
+/// How it ran all workloads.
+struct Ran {
+    simulation: CoSimulation,
+    latencies: Vec<Latency>,
 }
 
 /// Each latency on the first workload that has it.
@@ -570,14 +585,45 @@ impl<'a> Costs<'a> {
         Ok(Self { args, constraints, library })
     }
 
-    /// Area, timing and place on FPGAs of `rtl`, or of what is emitted for the block.
-    fn design(
-        &self,
-        name: String,
-        block: BlockSpec,
-        rtl: Option<&Rtl>,
-        parameters: Vec<Parameter>,
-    ) -> Result<Design, Failure> {
+    /// Measures designs, which have shown before that they do nothing wrong: that is known sooner. Energy is that of `stream`. `None` where
+    /// a netlist did what is wrong, which is told.
+    fn designs(&self, found: Vec<Found>, stream: Option<&Stream>) -> Result<Option<Vec<Design>>, Failure> {
+        // The mappings of one design keep all processors busy.
+        let at_once = if self.args.flow == FlowArg::Full { 1 } else { options::jobs(self.args.jobs) };
+        let failed = AtomicBool::new(false);
+        let measured = parallel(&found, at_once, |found| {
+            (!failed.load(Ordering::Relaxed)).then(|| {
+                let design = self.design(found).map_err(|e| e.to_string());
+                failed.fetch_or(design.is_err(), Ordering::Relaxed);
+                design
+            })
+        });
+        let mut designs = Vec::new();
+        for (found, measured) in found.into_iter().zip(measured) {
+            // After a failure the others were not begun.
+            let Some(measured) = measured else { continue };
+            let mut design = measured?;
+            if let Some(Ran { simulation, latencies }) = found.ran {
+                design.latencies = latencies;
+                if let (true, Some(library), Some(stream)) = (self.args.energy, &self.library, stream) {
+                    match energy(self.args, &simulation, stream, &design, library)? {
+                        Ok(energy) => design.energy = energy,
+                        Err(wrong) => {
+                            eprintln!("wrong: the netlist of {} on {}: {wrong}", design.name, stream.name());
+                            return Ok(None);
+                        }
+                    }
+                }
+            }
+            designs.push(design);
+        }
+        Ok(Some(designs))
+    }
+
+    /// Area, timing and place on FPGAs of a design.
+    fn design(&self, found: &Found) -> Result<Design, Failure> {
+        let Found { name, block, rtl, parameters, ran } = found;
+        let (block, name) = (*block, name.clone());
         let reset = self.args.reset.into();
         let Rtl { top, files, ports, .. } = match rtl {
             Some(rtl) => rtl.clone(),
@@ -600,8 +646,9 @@ impl<'a> Costs<'a> {
                 let cells = Library::load(library)?.name;
                 let (sdc, period_ns) = (Some(constraints.timing(&cells)), self.args.period);
                 let wires = self.args.wires.then(|| self.constraints.wires(&cells)).transpose()?;
+                let jobs = options::jobs(self.args.jobs);
                 let mut options =
-                    SynthOptions { period_ns, sdc, clock_gates, wires, ..SynthOptions::default() };
+                    SynthOptions { period_ns, sdc, clock_gates, wires, jobs, ..SynthOptions::default() };
                 if flow == FlowArg::Quick {
                     options.variants = Variant::quick();
                 }
@@ -610,7 +657,19 @@ impl<'a> Costs<'a> {
         };
         let fpga = self.args.fpga.measure(&files, &top, &ports)?;
         let fpga = fpga.iter().map(Fpga::from).collect();
-        Ok(Design { name, top, parameters, area, synthesis, fpga, ..Design::default() })
+        let mut design =
+            Design { name, top, parameters: parameters.clone(), area, synthesis, fpga, ..Design::default() };
+        if ran.is_some() {
+            let slots = scheduler_of(block)?.window().slots();
+            let window = format!("window_{}_n{slots}_r", scheduler_of(block)?.kind().name());
+            design.paper = design
+                .area
+                .as_ref()
+                .and_then(|area| Some((area, area.modules.iter().find(|m| m.module.starts_with(&window))?)))
+                .map(|(area, window)| paper::compare(slots as u32, &window.total, area))
+                .unwrap_or_default();
+        }
+        Ok(design)
     }
 }
 
@@ -635,7 +694,7 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
                 .into(),
         );
     }
-    let mut designs = Vec::new();
+    let mut found = Vec::new();
     for name in &blocks {
         let possible = parameters(name, Encoding::Ids { lanes: 1 })?;
         // The defaults of --window are both, for schedulers; a block without windows has no use for either.
@@ -666,21 +725,20 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
                 let mut parameters = vec![Parameter::new("block", name)];
                 parameters.extend(kind.map(|kind| Parameter::new("window", kind)));
                 parameters.extend(slots.map(|slots| Parameter::new("slots", slots)));
-                designs.push(costs.design(called, block, None, parameters)?);
+                found.push(Found { name: called, block, rtl: None, parameters, ran: None });
             }
         }
     }
+    let designs = costs.designs(found, None)?.unwrap_or_default();
     Ok(Report::new(env!("CARGO_PKG_VERSION"), designs, Vec::new()))
 }
 
-fn scheduler_design(
-    costs: &Costs,
-    name: String,
+/// What is said of a scheduler or a front end, and of what ran it.
+fn parameters_of(
     block: BlockSpec,
     rtl: Option<&Rtl>,
-    latencies: Vec<Latency>,
     engine: Option<&str>,
-) -> Result<Design, Failure> {
+) -> Result<Vec<Parameter>, Failure> {
     let params = scheduler_of(block)?;
     let slots = params.window().slots();
     let upstream = params.upstream();
@@ -708,16 +766,7 @@ fn scheduler_design(
         parameters.push(Parameter::new("SMs", dispatch.sms().sms()));
     }
     parameters.extend(rtl.and_then(|rtl| rtl.path.as_deref()).map(of_folder));
-    let mut design = costs.design(name, block, rtl, parameters)?;
-    let window = format!("window_{}_n{slots}_r", params.kind().name());
-    design.paper = design
-        .area
-        .as_ref()
-        .and_then(|area| Some((area, area.modules.iter().find(|m| m.module.starts_with(&window))?)))
-        .map(|(area, window)| paper::compare(slots as u32, &window.total, area))
-        .unwrap_or_default();
-    design.latencies = latencies;
-    Ok(design)
+    Ok(parameters)
 }
 
 fn latencies(params: SchedulerParams, measured: Option<WindowReport>) -> Vec<Latency> {

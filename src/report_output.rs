@@ -20,7 +20,7 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do: all of `report` but those below.
-const MEASURING: [&str; 35] = [
+const MEASURING: [&str; 36] = [
     "block",
     "rtl",
     "jump",
@@ -56,6 +56,7 @@ const MEASURING: [&str; 35] = [
     "fpga",
     "fpga_seeds",
     "fpga_limit",
+    "jobs",
 ];
 
 /// Options of the report's form.
@@ -94,8 +95,8 @@ pub struct Output<'a> {
     stored: Option<Report>,
 }
 
-/// Options that say where a report goes and how it is shown, and not what is in it.
-const OUTPUT: [&str; 6] = ["--format", "--json", "--html", "--out", "--baseline", "--margin"];
+/// Options that say where a report goes, how it is shown and how fast it comes, and not what is in it.
+const OUTPUT: [&str; 7] = ["--format", "--json", "--html", "--out", "--baseline", "--margin", "--jobs"];
 
 const FIGURES: &str = "figures";
 
@@ -241,7 +242,7 @@ mod tests {
             names(&mut report.get_arguments().filter(others))
         );
         let output: BTreeSet<&str> = OUTPUT.iter().map(|option| option.trim_start_matches('-')).collect();
-        let form = form.into_iter().filter(|option| *option != "from");
+        let form = form.into_iter().filter(|option| *option != "from").chain(["jobs"]);
         assert_eq!(output, form.collect());
     }
 }

@@ -810,6 +810,32 @@ fn report_says_which_libraries_there_are() {
 }
 
 #[test]
+fn a_report_is_the_same_whatever_its_jobs_are() {
+    // Own results, so that both are at work.
+    let report = |jobs: &str, more: &[&str]| {
+        let cache = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let blocks = ["report", "--flow", "area", "--block", "find_first,round_robin", "--slots", "8,4"];
+        let cache = cache.path().display().to_string();
+        run(&[&blocks[..], more, &["--jobs", jobs]].concat(), &[("WINDLASS_CACHE", &cache)])
+    };
+    let (one, three) = (report("1", &["--json"]), report("3", &["--json"]));
+    assert!(one.status.success(), "{}", String::from_utf8_lossy(&one.stderr));
+    assert_eq!(stdout(&one), stdout(&three));
+    let value = json(&stdout(&one));
+    let names: Vec<&str> =
+        value["designs"].as_array().expect("an array").iter().filter_map(|d| d["name"].as_str()).collect();
+    assert_eq!(names, ["find_first 8", "find_first 4", "round_robin 8", "round_robin 4"]);
+    // What stops one is told once.
+    let cells = tempfile::Builder::new().suffix(".lib").tempfile().unwrap_or_else(|e| panic!("{e}"));
+    for jobs in ["1", "3"] {
+        let broken = report(jobs, &["--liberty", &cells.path().display().to_string()]);
+        assert_eq!(broken.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&broken.stderr).into_owned();
+        assert_eq!((said.matches("error").count(), stdout(&broken)), (1, String::new()), "{said}");
+    }
+}
+
+#[test]
 fn report_compares_front_ends() {
     let args =
         ["report", "--arbiter", "single,typed", "--window", "matrix", "--slots", "8", "--no-area", "--json"];
