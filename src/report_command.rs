@@ -588,12 +588,15 @@ impl<'a> Costs<'a> {
     /// Measures designs, which have shown before that they do nothing wrong: that is known sooner. Energy is that of `stream`. `None` where
     /// a netlist did what is wrong, which is told.
     fn designs(&self, found: Vec<Found>, stream: Option<&Stream>) -> Result<Option<Vec<Design>>, Failure> {
+        // Before the threads, for emitting the largest designs recurses deeper than their stacks.
+        let rtl = found.iter().map(|found| self.rtl(found)).collect::<Result<Vec<_>, _>>()?;
+        let both: Vec<(&Found, Rtl)> = found.iter().zip(rtl).collect();
         // The mappings of one design keep all processors busy.
         let at_once = if self.args.flow == FlowArg::Full { 1 } else { options::jobs(self.args.jobs) };
         let failed = AtomicBool::new(false);
-        let measured = parallel(&found, at_once, |found| {
+        let measured = parallel(&both, at_once, |(found, rtl)| {
             (!failed.load(Ordering::Relaxed)).then(|| {
-                let design = self.design(found).map_err(|e| e.to_string());
+                let design = self.design(found, rtl).map_err(|e| e.to_string());
                 failed.fetch_or(design.is_err(), Ordering::Relaxed);
                 design
             })
@@ -605,6 +608,7 @@ impl<'a> Costs<'a> {
             let mut design = measured?;
             if let Some(Ran { simulation, latencies }) = found.ran {
                 design.latencies = latencies;
+                design.paper = beside_paper(scheduler_of(found.block)?, design.area.as_ref());
                 if let (true, Some(library), Some(stream)) = (self.args.energy, &self.library, stream) {
                     match energy(self.args, &simulation, stream, &design, library)? {
                         Ok(energy) => design.energy = energy,
@@ -620,29 +624,33 @@ impl<'a> Costs<'a> {
         Ok(Some(designs))
     }
 
+    /// The Verilog of a design.
+    fn rtl(&self, found: &Found) -> Result<Rtl, Failure> {
+        if let Some(rtl) = &found.rtl {
+            return Ok(rtl.clone());
+        }
+        let form = Form { reset: self.args.reset.into(), ..Form::default() };
+        Ok(Rtl::from(&emit::emit_as(&*found.block.hardware(), &form)?))
+    }
+
     /// Area, timing and place on FPGAs of a design.
-    fn design(&self, found: &Found) -> Result<Design, Failure> {
-        let Found { name, block, rtl, parameters, ran } = found;
-        let (block, name) = (*block, name.clone());
-        let reset = self.args.reset.into();
-        let Rtl { top, files, ports, .. } = match rtl {
-            Some(rtl) => rtl.clone(),
-            None => Rtl::from(&emit::emit_as(&*block.hardware(), &Form { reset, ..Form::default() })?),
-        };
+    fn design(&self, found: &Found, rtl: &Rtl) -> Result<Design, Failure> {
+        let Rtl { top, files, ports, .. } = rtl;
+        let (name, parameters, block) = (&found.name, found.parameters.clone(), found.block);
         // Two reports are compared by names.
-        let name = if self.args.reset == ResetArg::Async { format!("{name} async") } else { name };
+        let name = if self.args.reset == ResetArg::Async { format!("{name} async") } else { name.clone() };
         let library = self.library.as_deref();
         let clock_gates = self.args.clock_gates;
         let area: Option<AreaReport> = match library {
             Some(library) => {
-                Some(area(&files, &top, library, &AreaOptions { clock_gates, ..AreaOptions::default() })?)
+                Some(area(files, top, library, &AreaOptions { clock_gates, ..AreaOptions::default() })?)
             }
             None => None,
         };
         let synthesis: Option<SynthReport> = match (library, self.args.flow) {
             (None, _) | (_, FlowArg::Area) => None,
             (Some(library), flow) => {
-                let constraints = self.constraints.resolve(block.name(), &top, &ports)?;
+                let constraints = self.constraints.resolve(block.name(), top, ports)?;
                 let cells = Library::load(library)?.name;
                 let (sdc, period_ns) = (Some(constraints.timing(&cells)), self.args.period);
                 let wires = self.args.wires.then(|| self.constraints.wires(&cells)).transpose()?;
@@ -652,24 +660,12 @@ impl<'a> Costs<'a> {
                 if flow == FlowArg::Quick {
                     options.variants = Variant::quick();
                 }
-                Some(synth(&files, &top, library, &options)?)
+                Some(synth(files, top, library, &options)?)
             }
         };
-        let fpga = self.args.fpga.measure(&files, &top, &ports)?;
+        let fpga = self.args.fpga.measure(files, top, ports)?;
         let fpga = fpga.iter().map(Fpga::from).collect();
-        let mut design =
-            Design { name, top, parameters: parameters.clone(), area, synthesis, fpga, ..Design::default() };
-        if ran.is_some() {
-            let slots = scheduler_of(block)?.window().slots();
-            let window = format!("window_{}_n{slots}_r", scheduler_of(block)?.kind().name());
-            design.paper = design
-                .area
-                .as_ref()
-                .and_then(|area| Some((area, area.modules.iter().find(|m| m.module.starts_with(&window))?)))
-                .map(|(area, window)| paper::compare(slots as u32, &window.total, area))
-                .unwrap_or_default();
-        }
-        Ok(design)
+        Ok(Design { name, top: top.clone(), parameters, area, synthesis, fpga, ..Design::default() })
     }
 }
 
@@ -731,6 +727,15 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
     }
     let designs = costs.designs(found, None)?.unwrap_or_default();
     Ok(Report::new(env!("CARGO_PKG_VERSION"), designs, Vec::new()))
+}
+
+/// The window's area beside the paper's.
+fn beside_paper(params: SchedulerParams, area: Option<&AreaReport>) -> Vec<paper::Comparison> {
+    let slots = params.window().slots();
+    let window = format!("window_{}_n{slots}_r", params.kind().name());
+    area.and_then(|area| Some((area, area.modules.iter().find(|m| m.module.starts_with(&window))?)))
+        .map(|(area, window)| paper::compare(slots as u32, &window.total, area))
+        .unwrap_or_default()
 }
 
 /// What is said of a scheduler or a front end, and of what ran it.
