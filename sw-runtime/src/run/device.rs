@@ -1,6 +1,7 @@
 //! Where a program runs: streams, events and graphs, as CUDA has them.
 
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// What a device cannot do, or what has happened on it.
@@ -116,6 +117,12 @@ pub trait Device: Sync {
 
     /// Streams there are, at least 1.
     fn streams(&self) -> u32;
+
+    /// The time by which runs are measured, since some moment: the host's, but for a device that knows what its calls take.
+    fn clock(&self) -> Duration {
+        static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        BEGAN.elapsed()
+    }
 
     /// Puts the image back to what it was before the first kernel, and forgets times, events, marks and faults of the run before. Waits for
     /// what still runs.

@@ -85,7 +85,7 @@ pub(super) fn run(
             }
             if window.is_done(program) {
                 // That the other threads wake up and end is no part of the run.
-                window.meter.stop();
+                window.meter.stop(device);
                 changed.notify_all();
                 return;
             }
@@ -125,7 +125,7 @@ pub(super) fn run(
         while window.error.is_none() && window.arrived < device.streams() {
             window = changed.wait(window).unwrap_or_else(PoisonError::into_inner);
         }
-        window.meter.start();
+        window.meter.start(device);
         // Where there are too few threads, they see the error and end.
         window.begun = true;
         changed.notify_all();

@@ -125,7 +125,7 @@ pub(super) fn run(
     if let Some((_, cache)) = &mut window {
         cache.used.clear();
     }
-    meter.start();
+    meter.start(device);
     for section in program.sections() {
         let mut next = section.start;
         // The first kernels run while the graphs of later ones are made.

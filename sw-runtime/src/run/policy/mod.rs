@@ -301,7 +301,7 @@ pub struct Counts {
 
 /// Measures a run: begun by the policy once it is set up.
 pub(super) struct Meter {
-    began: Option<(Instant, Option<Duration>)>,
+    began: Option<(Duration, Option<Duration>)>,
     pub(super) counts: Counts,
 }
 
@@ -311,14 +311,14 @@ fn cpu_time() -> Option<Duration> {
 }
 
 impl Meter {
-    pub(super) fn start(&mut self) {
-        self.began = Some((Instant::now(), cpu_time()));
+    pub(super) fn start(&mut self, device: &dyn Device) {
+        self.began = Some((device.clock(), cpu_time()));
     }
 
     /// The last kernel has ended. The first call counts.
-    pub(super) fn stop(&mut self) {
+    pub(super) fn stop(&mut self, device: &dyn Device) {
         if let Some((wall, cpu)) = self.began.take() {
-            self.counts.wall_ns = wall.elapsed().as_nanos() as u64;
+            self.counts.wall_ns = device.clock().saturating_sub(wall).as_nanos() as u64;
             let cpu = cpu_time().zip(cpu).map(|(now, then)| now.saturating_sub(then));
             self.counts.cpu_ns = cpu.unwrap_or_default().as_nanos() as u64;
         }
@@ -561,7 +561,7 @@ impl<'a> Runner<'a> {
                 None => Err(RunError::NoDecider),
             },
         };
-        meter.stop();
+        meter.stop(device);
         match &result {
             // The watchdog has waited long enough.
             Ok(()) | Err(RunError::Device(DeviceError::Timeout { .. })) => {}

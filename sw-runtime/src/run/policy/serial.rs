@@ -15,7 +15,7 @@ pub(super) fn run(
     to: &mut dyn Teller,
     meter: &mut Meter,
 ) -> Result<(), RunError> {
-    meter.start();
+    meter.start(device);
     for section in program.sections() {
         for k in section.clone() {
             to.tell(0, Op::Launch { kernel: k as u32, early: early && k > section.start })?;

@@ -277,7 +277,7 @@ pub(super) fn run(
             }
             None => serial::run(device, program, early, 1, &mut Direct(device), meter)?,
         }
-        meter.stop();
+        meter.stop(device);
         if let Some(costs) = options.costs {
             let mut planner = Planner::new(1, 1, 0, costs, early, chains.is_some());
             let mut chunk: Vec<Planned> = Vec::new();
@@ -311,7 +311,7 @@ pub(super) fn run(
     let result = if launchers > 0 {
         with_launchers(launchers, &mut run, program, chains, meter)
     } else {
-        meter.start();
+        meter.start(device);
         in_turn(&mut run, program, chains, meter, &mut Direct(device))
     };
     meter.counts.waits_dropped = run.planner.dropped;
@@ -452,8 +452,9 @@ fn with_launchers(
     chains: Option<&mut Kept>,
     meter: &mut Meter,
 ) -> Result<(), RunError> {
+    let device = run.device;
     let shared = Shared {
-        device: run.device,
+        device,
         recorded: (0..EVENTS).map(|_| AtomicU32::new(0)).collect(),
         ready: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
@@ -473,10 +474,10 @@ fn with_launchers(
         while shared.ready.load(Ordering::Acquire) < launchers {
             std::thread::yield_now();
         }
-        meter.start();
+        meter.start(device);
         let result = in_turn(run, program, chains, meter, &mut Queues { queues, shared });
         // The end of the threads is not the program's.
-        meter.stop();
+        meter.stop(device);
         // Those that wait for a record which nobody will make.
         shared.failed.store(true, Ordering::Release);
         result

@@ -370,7 +370,7 @@ pub(super) fn run(
         stretch: Stretch::default(),
         planned: Vec::new(),
     };
-    meter.start();
+    meter.start(device);
     run.sections(program, meter)?;
     if options.costs.is_some() {
         meter.counts.expected_ns = run.planner.end() as u64;

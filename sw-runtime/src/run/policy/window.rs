@@ -191,7 +191,7 @@ pub(super) fn run(
     let mut waiting: [Option<Vec<u8>>; 256] = [const { None }; 256];
     let (mut polls, mut still) = (0, 0u32);
     let mut silence = Silence::new();
-    meter.start();
+    meter.start(device);
     for section in program.sections() {
         let mut packet: Option<Packet> = None;
         let (mut next, mut left) = (section.start as u32, section.len());
