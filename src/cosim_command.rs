@@ -3,11 +3,11 @@
 use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, RtlArgs, WindowArg};
 use crate::progress::{progress, slow_progress};
 use crate::timeline_file::{self, TimelineFile};
-use crate::{Failure, Outcome, command_line, gpu, options, workload};
+use crate::{Failure, Outcome, command_line, gpu, options, own_rtl, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
 use windlass_cosim::partition::Partitions;
@@ -16,7 +16,6 @@ use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunError, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
 use windlass_gen::rtl::{Rtl, Source};
-use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, FrontEndParams, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{Kernel, Trace};
@@ -284,36 +283,6 @@ impl FrontEnd {
     }
 }
 
-/// The front end that `simulation` has, as a block; `says` is what the folder at `path` says that it is.
-pub fn front_end_of(
-    path: &Path,
-    says: Option<FrontEndParams>,
-    simulation: &CoSimulation,
-) -> Result<BlockSpec, Failure> {
-    let arbiter = simulation.arbiters.first().copied().unwrap_or(Request::default().arbiter);
-    let params = simulation.front_end(arbiter)?;
-    if let Some(says) = says.filter(|says| *says != params) {
-        let name = |params: FrontEndParams| {
-            let (sms, of_each) = (params.dispatch().sms(), params.dispatch().sms().limits());
-            let [ctas, warps, registers, smem] =
-                [of_each.ctas(), of_each.warps(), of_each.registers(), of_each.smem()];
-            format!(
-                "{} of {ctas} CTAs, {warps} warps, {registers} units of registers and {smem} of shared memory",
-                counted(sms.sms(), "SM")
-            )
-        };
-        let gpu = &simulation.profile.name;
-        return Err(format!(
-            "--rtl {}: it has {}, and {gpu} has {}\n  choose another --gpu, or begin with `windlass gen --gpu {gpu}`",
-            path.display(),
-            name(says),
-            name(params)
-        )
-        .into());
-    }
-    Ok(BlockSpec::FrontEnd(params))
-}
-
 /// Whether a replay has to name the arbiter.
 fn says_arbiter(rtl: Option<&Rtl>, args: &CosimArgs) -> bool {
     rtl.is_none() || !args.arbiter.is_empty()
@@ -424,7 +393,13 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.places = front_end.places;
     simulation.hold_idle = front_end.hold_idle;
     let rtl = match (&args.rtl.rtl, source) {
-        (Some(path), Some(source)) => Some(source.of(front_end_of(path, front_end.block, &simulation)?)),
+        (Some(path), Some(source)) => {
+            if let Some(params) = front_end.block {
+                own_rtl::fits(path, params, &simulation.profile)?;
+            }
+            let arbiter = simulation.arbiters.first().copied().unwrap_or(Request::default().arbiter);
+            Some(source.of(BlockSpec::FrontEnd(simulation.front_end(arbiter)?)))
+        }
         _ => None,
     };
     simulation.partitions = partitions;

@@ -2,23 +2,25 @@
 
 use crate::cosim_command::{DispatcherArg, scheduler};
 use crate::options::{ArbiterArg, ConditionArgs, HardwareArgs, WindowArg};
+use crate::own_rtl::{self, Own};
 use crate::{Failure, Outcome, command_line, gpu, options, workload};
+use clap::builder::PathBufValueParser;
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use windlass_catalog::Request;
+use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::explore::{
-    Design, Effort, Ended, Event, Exploration, Report, Synthesis, Workload, explore, render,
+    self, Design, Effort, Ended, Event, Exploration, Report, Synthesis, Workload, explore, render,
 };
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_files::new_file::save;
 use windlass_gen::constraints::period;
 use windlass_netlist::liberty::Library;
-use windlass_rtl::params::WindowKind;
+use windlass_rtl::params::{ArbiterKind, WindowKind};
 
 /// `--flow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -55,6 +57,13 @@ pub struct ExploreArgs {
     /// Let the front ends' SM arrays stand still while nothing is asked of them, as `windlass gen --hold-idle` does
     #[arg(help_heading = options::HARDWARE, long)]
     hold_idle: bool,
+    /// Explore these front ends, too: folders that `windlass gen` has written and you may have changed, separated by commas
+    #[arg(help_heading = options::HARDWARE, long, value_delimiter = ',', value_name = "FOLDER", value_parser = PathBufValueParser::new())]
+    rtl: Vec<PathBuf>,
+    /// Jump over idle stretches with --rtl, too: for designs that, while nothing moves at their ports, are again in the same state after as
+    /// many cycles as the generated one
+    #[arg(help_heading = options::HARDWARE, long, requires = "rtl")]
+    jump: bool,
     #[command(flatten)]
     hardware: HardwareArgs,
     #[command(flatten)]
@@ -123,10 +132,16 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
     if let Some(sms) = args.sms.iter().find(|sms| !(1..=192).contains(*sms)) {
         return Err(format!("--sms {sms}: choose 1 to 192").into());
     }
+    if !args.rtl.is_empty() && args.dispatcher == DispatcherArg::Behavioural {
+        return Err("--rtl: the golden model has no Verilog; use --dispatcher hardware or both".into());
+    }
+    let read = Own::read_all(&args.rtl)?;
     let (workloads, profile) = workloads(args)?;
     let sms = sms(args, &profile);
-    let windows: Vec<_> = args.window.iter().map(|&w| w.into()).collect();
-    let arbiters = options::arbiters(&args.arbiter, args.active)?;
+    let own = read.into_iter().map(|own| front_end(own, &profile)).collect::<Result<Vec<_>, _>>()?;
+    let mut designs = Design::grid(&sms, &args.slots, &windows(args), &arbiters(args)?, &args.places);
+    designs.extend(own.iter().enumerate().map(|(place, own)| Design::of(own.params, place)));
+    designs.sort_unstable();
     let effort = match args.flow {
         FlowArg::Area => Effort::Area,
         FlowArg::Quick => Effort::Quick,
@@ -157,7 +172,9 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         WindowKind::List => WindowArg::List,
     };
     let exploration = Exploration {
-        designs: Design::grid(&sms, &args.slots, &windows, &arbiters, &args.places),
+        designs,
+        own,
+        step_own: !args.jump,
         scheduler: &|kind, slots| {
             scheduler(args.hardware, window_arg(kind), slots).map_err(|e| e.to_string())
         },
@@ -224,6 +241,30 @@ fn conditions(args: &ExploreArgs) -> String {
         .filter(|words| !words.is_empty())
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+fn windows(args: &ExploreArgs) -> Vec<WindowKind> {
+    args.window.iter().map(|&window| window.into()).collect()
+}
+
+fn arbiters(args: &ExploreArgs) -> Result<Vec<ArbiterKind>, Failure> {
+    Ok(options::arbiters(&args.arbiter, args.active)?)
+}
+
+/// A folder of `--rtl` as a front end of the GPU.
+fn front_end(own: Own, profile: &Profile) -> Result<explore::Own, Failure> {
+    let Own { name, path, rtl, block } = own;
+    let BlockSpec::FrontEnd(params) = block else {
+        return Err(format!(
+            "--rtl {}: it is a {}, and what is explored are whole front ends; choose `windlass report --rtl`, or begin with `windlass gen --block front_end`",
+            path.display(),
+            block.name()
+        )
+        .into());
+    };
+    // As all designs, with the number of SMs that it has.
+    own_rtl::fits(&path, params, &Profile { sms: params.dispatch().sms().sms() as u32, ..profile.clone() })?;
+    Ok(explore::Own { name, rtl, params })
 }
 
 /// The numbers of SMs to explore.

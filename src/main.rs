@@ -20,6 +20,7 @@ mod mix_command;
 mod mutate_command;
 mod options;
 mod output_file;
+mod own_rtl;
 mod progress;
 mod prove_command;
 mod renaming_figure;

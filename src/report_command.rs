@@ -1,8 +1,9 @@
 //! `windlass report`: what schedulers cost and gain, in one document.
 
-use crate::cosim_command::{DispatcherArg, front_end_of, policies, scheduler};
+use crate::cosim_command::{DispatcherArg, policies, scheduler};
 use crate::fpga_options::FpgaArgs;
 use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, ResetArg, WindowArg};
+use crate::own_rtl::{self, Own};
 use crate::report_output::{OutputArgs, command};
 use crate::{Failure, Outcome, gpu, options, workload};
 use clap::builder::PathBufValueParser;
@@ -25,7 +26,7 @@ use windlass_gen::report::render::{
     BlockEnergy, Design, Energy, EventEnergy, Fpga, Gating, Latency, MEASURED_ON, Parameter, Report, Speedup,
     Speedups, Spread,
 };
-use windlass_gen::rtl::{self, Rtl, Source};
+use windlass_gen::rtl::{self, Rtl};
 use windlass_gen::synth::Yosys;
 use windlass_gen::synth::area::{AreaOptions, AreaReport, area};
 use windlass_gen::synth::variants::{SynthOptions, SynthReport, Variant, netlist, synth};
@@ -221,50 +222,10 @@ fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
     designs.map(|designs| workloads.report(args, designs)).transpose()
 }
 
-/// A folder of `--rtl`.
-struct Own {
-    /// What its design is called in the report.
-    name: String,
-    path: PathBuf,
-    rtl: Rtl,
-    block: BlockSpec,
-}
-
-impl Own {
-    fn read(path: &Path) -> Result<Self, Failure> {
-        let source = Source::read(path)?;
-        let shown = path.display();
-        let Some(words) = &source.arguments else {
-            return Err(format!(
-                "--rtl {shown}: nothing says which block it is\n  begin with a folder of `windlass gen`, and put your files in the place of its own"
-            )
-            .into());
-        };
-        let block = options::block_of(path, words, &[])?;
-        let whole = path.canonicalize().map_err(|e| format!("{shown}: {e}"))?;
-        let called = if whole.is_dir() { whole.file_name() } else { whole.file_stem() };
-        let name = called.unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self { name, path: path.to_path_buf(), rtl: source.of(block), block })
-    }
-}
-
 /// The designs of `--rtl`; `None` where one did what is wrong, which is told.
 fn own(costs: &Costs) -> Result<Option<Report>, Failure> {
     let args = costs.args;
-    let mut all: Vec<Own> = Vec::new();
-    for path in options::distinct(&args.rtl) {
-        let own = Own::read(&path)?;
-        if let Some(other) = all.iter().find(|other| other.name == own.name) {
-            return Err(format!(
-                "--rtl: {} and {} would both be called `{}` in the report; rename one",
-                other.path.display(),
-                path.display(),
-                own.name
-            )
-            .into());
-        }
-        all.push(own);
-    }
+    let all = Own::read_all(&args.rtl)?;
     let front_ends = all.iter().filter(|own| matches!(own.block, BlockSpec::FrontEnd(_)));
     let slots = front_ends.filter_map(|own| Some(scheduler_of(own.block).ok()?.window().slots())).max();
     let mut workloads = slots.map(|slots| Workloads::load(args, slots)).transpose()?;
@@ -286,7 +247,7 @@ fn own(costs: &Costs) -> Result<Option<Report>, Failure> {
     let mut found = Vec::new();
     for Own { name, path, rtl, block } in all {
         if let (Some(workloads), BlockSpec::FrontEnd(says)) = (&mut workloads, block) {
-            front_end_of(&path, Some(says), &simulation(args, &workloads.profile, block)?)?;
+            own_rtl::fits(&path, says, &workloads.profile)?;
             match workloads.run(args, name, block, Some(rtl))? {
                 Some(ran) => found.push(ran),
                 None => return Ok(None),

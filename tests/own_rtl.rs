@@ -184,6 +184,22 @@ fn a_front_end_that_was_changed_is_co_simulated() {
         Some(0.into()),
         "nothing is known of its state while nothing moves"
     );
+    // Beside the one that is generated.
+    let out = folder.path().join("explored");
+    let explore = ["explore", "--window", "matrix", "--no-area", "--json"];
+    let places = ["--workloads", path(&trace), "--out", path(&out)];
+    let (stdout, _) = ends(0, &[&explore[..], &places, &front_end, &gpu, &rtl].concat());
+    let explored: serde_json::Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}"));
+    let name = own.path().file_name().expect("a name").to_string_lossy();
+    let points = explored["points"].as_array().expect("an array");
+    assert_eq!(points.iter().map(|p| p["rtl"].as_str()).collect::<Vec<_>>(), [None, Some(&*name)]);
+    for (point, alone) in points.iter().zip([&generated, &every]) {
+        let window = alone["runs"][0]["policies"].as_array().and_then(|all| all.last()).expect("a policy");
+        assert_eq!(point["runs"][0]["window_cycles"], window["cycles"]);
+    }
+    let table = fs::read_to_string(out.join("points.csv")).unwrap_or_else(|e| panic!("{e}"));
+    let rtl_of = |line: &str| line.split(',').nth(5).map(String::from);
+    assert_eq!(table.lines().filter_map(rtl_of).collect::<Vec<_>>(), ["rtl", "generated", &*name]);
     let (_, both) = ends(1, &[&cosim[..], &gpu, &rtl, &["--dispatcher", "both"]].concat());
     assert!(both.contains(&format!("wrong: {}", path(&trace))) && both.contains("differs"), "{both}");
     assert!(both.contains("--seed 0 --wave failure.vcd") && !both.contains("--arbiter"), "{both}");
@@ -309,6 +325,8 @@ fn folders_are_reported_side_by_side() {
 
     let (_, gpu) = ends(2, &["report", "--rtl", path(first.path()), "--flow", "area", "--gpu", "rtx3070"]);
     assert!(gpu.contains("none of these designs is a front_end"), "{gpu}");
+    let (_, explored) = ends(2, &["explore", "--rtl", path(first.path()), "--no-area"]);
+    assert!(explored.contains("it is a round_robin") && explored.contains("whole front ends"), "{explored}");
     let (_, energy) = ends(2, &["report", "--rtl", path(first.path()), "--energy"]);
     assert!(energy.contains("measures whole front ends"), "{energy}");
     let (_file, file) = written(ROUND_ROBIN);

@@ -24,8 +24,9 @@ use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use thiserror::Error;
 use windlass_gen::cache::hex;
+use windlass_gen::rtl::Rtl;
 use windlass_gen::table::counted;
-use windlass_rtl::params::{ArbiterKind, SchedulerParams, WindowKind};
+use windlass_rtl::params::{ArbiterKind, FrontEndParams, SchedulerParams, WindowKind};
 
 /// A front end of the grid. The order is that of all tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,10 +41,12 @@ pub struct Design {
     pub arbiter: ArbiterKind,
     /// CTAs of one kernel that it places in one cycle.
     pub places: usize,
+    /// Its place in [`Exploration::own`], where it is not generated.
+    pub own: Option<usize>,
 }
 
 impl Design {
-    /// Every combination, each once, in order.
+    /// Every combination that is generated, each once, in order.
     pub fn grid(
         sms: &[u32],
         slots: &[usize],
@@ -62,6 +65,7 @@ impl Design {
                             window,
                             arbiter,
                             places,
+                            own: None,
                         }));
                     }
                 }
@@ -72,20 +76,29 @@ impl Design {
         designs
     }
 
-    /// The same as [`Self::name`], with the number of SMs before it.
-    pub fn full_name(&self) -> String {
-        format!("{}, {}", counted(self.sms, "SM"), self.name())
+    /// That of somebody's own front end, which has the place `own` among them.
+    pub fn of(params: FrontEndParams, own: usize) -> Self {
+        let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
+        Self {
+            sms: dispatch.sms().sms() as u32,
+            slots: scheduler.window().slots(),
+            window: scheduler.kind(),
+            arbiter: dispatch.arbiter(),
+            places: dispatch.places(),
+            own: Some(own),
+        }
     }
+}
 
-    /// As sentences call it, but for the SMs.
-    pub fn name(&self) -> String {
-        format!(
-            "N = {} ({}, {})",
-            self.slots,
-            self.window.name(),
-            arbiter_name(self.arbiter.name(), self.places)
-        )
-    }
+/// A front end that is not generated: somebody's own RTL.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// What tables call it.
+    pub name: String,
+    /// Its Verilog.
+    pub rtl: Rtl,
+    /// What it is.
+    pub params: FrontEndParams,
 }
 
 /// A kernel stream to co-simulate.
@@ -127,6 +140,10 @@ pub struct Exploration<'a> {
     pub profile: Profile,
     /// The designs.
     pub designs: Vec<Design>,
+    /// Those of them that are not generated; names differ.
+    pub own: Vec<Own>,
+    /// Simulate every cycle of those: [`crate::run::CoSimulation::step`].
+    pub step_own: bool,
     /// Makes their schedulers.
     pub scheduler: MakeScheduler<'a>,
     /// What they run; names differ.
@@ -156,6 +173,25 @@ pub struct Exploration<'a> {
 }
 
 impl Exploration<'_> {
+    /// As sentences call a design, but for the SMs.
+    fn name(&self, design: Design) -> String {
+        let (slots, window) = (design.slots, design.window.name());
+        let arbiter = arbiter_name(design.arbiter.name(), design.places);
+        match self.own_of(design) {
+            Some(own) => format!("`{}` (N = {slots}, {window}, {arbiter})", own.name),
+            None => format!("N = {slots} ({window}, {arbiter})"),
+        }
+    }
+
+    /// The same with the number of SMs before it.
+    fn full_name(&self, design: Design) -> String {
+        format!("{}, {}", counted(design.sms, "SM"), self.name(design))
+    }
+
+    fn own_of(&self, design: Design) -> Option<&Own> {
+        design.own.and_then(|own| self.own.get(own))
+    }
+
     /// The clock in MHz of a front end that costs this; none where it is its own, and its netlist has none.
     fn clock_mhz(&self, cost: Option<&Cost>) -> Option<u32> {
         match self.clock {

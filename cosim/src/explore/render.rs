@@ -11,6 +11,9 @@ use windlass_gen::table::{self, csv_line, sentence};
 /// What CSV, Markdown and the files call an unknown number.
 const NONE: &str = "-";
 
+/// The RTL of a design that is not somebody's own.
+const GENERATED: &str = "generated";
+
 /// The files of a report: name and content; without areas, no figure of them.
 pub fn files(report: &Report) -> Result<Vec<(&'static str, String)>, serde_json::Error> {
     let mut files = vec![
@@ -164,10 +167,11 @@ fn runs_csv(report: &Report) -> String {
 
 /// A line for each row, the columns of its design first.
 fn csv<'a>(titles: &str, rows: impl Iterator<Item = (&'a PointReport, Vec<String>)>) -> String {
-    let mut csv = format!("sms,slots,window,arbiter,places,{titles}\n");
+    let mut csv = format!("sms,slots,window,arbiter,places,rtl,{titles}\n");
     for (p, row) in rows {
-        let row = csv_line(&row);
-        let _ = write!(csv, "{},{},{},{},{},{row}", p.sms, p.slots, p.window, p.arbiter, p.places);
+        let mut design = vec![p.sms.to_string(), p.slots.to_string(), p.window.into(), p.arbiter.into()];
+        design.extend([p.places.to_string(), p.rtl.clone().unwrap_or_else(|| GENERATED.into())]);
+        csv.push_str(&csv_line(&[design, row].concat()));
     }
     csv
 }
@@ -201,7 +205,7 @@ fn panels(
             Some(Mark {
                 x: x(p)?,
                 y: p.speedup?,
-                label: arbiter_name(&p.slots.to_string(), p.places),
+                label: p.rtl.clone().unwrap_or_else(|| arbiter_name(&p.slots.to_string(), p.places)),
                 square: p.window == "list",
                 filled: p.arbiter == "typed",
                 front: front(p),
@@ -256,8 +260,14 @@ fn two_netlists(report: &Report) -> bool {
     report.points.iter().any(|p| p.fastest.is_some() && p.fastest != p.cost)
 }
 
+/// True where some design is somebody's own.
+fn has_own(report: &Report) -> bool {
+    report.points.iter().any(|p| p.rtl.is_some())
+}
+
 fn titles(report: &Report) -> Vec<&'static str> {
-    let mut titles = vec!["N", "window", "arbiter"];
+    let mut titles = if has_own(report) { vec!["RTL"] } else { vec![] };
+    titles.extend(["N", "window", "arbiter"]);
     if let Some(synthesis) = &report.synthesis {
         let area = if is_sized(report) { "area, sized [um2]" } else { "area [um2]" };
         titles.extend([area, "kGE", "flip-flops"]);
@@ -279,7 +289,9 @@ fn rows(report: &Report, sms: u32) -> Vec<Vec<String>> {
 fn row(report: &Report, at: usize, p: &PointReport) -> Vec<String> {
     let number =
         |value: Option<f64>, decimals: usize| value.map_or(NONE.into(), |v| format!("{v:.decimals$}"));
-    let mut row = vec![p.slots.to_string(), p.window.into(), arbiter_name(p.arbiter, p.places)];
+    let rtl = p.rtl.as_deref().unwrap_or(GENERATED);
+    let mut row = if has_own(report) { vec![rtl.to_string()] } else { vec![] };
+    row.extend([p.slots.to_string(), p.window.into(), arbiter_name(p.arbiter, p.places)]);
     if let Some(synthesis) = &report.synthesis {
         let cost = p.cost.as_ref();
         row.push(number(cost.map(|c| c.area_um2), 0));
@@ -316,10 +328,10 @@ fn row(report: &Report, at: usize, p: &PointReport) -> Vec<String> {
 /// Speed-ups: a row per workload, a column per design.
 fn by_workload(report: &Report, sms: u32) -> (Vec<String>, Vec<Vec<String>>) {
     let mut titles = vec!["workload".to_string(), "kernels".into()];
-    titles.extend(
-        points(report, sms)
-            .map(|(_, p)| format!("{} {} {}", p.slots, p.window, arbiter_name(p.arbiter, p.places))),
-    );
+    titles.extend(points(report, sms).map(|(_, p)| match &p.rtl {
+        Some(rtl) => rtl.clone(),
+        None => format!("{} {} {}", p.slots, p.window, arbiter_name(p.arbiter, p.places)),
+    }));
     let rows = report.workloads.iter().map(|w| {
         let mut row = vec![w.name.clone(), w.kernels.to_string()];
         row.extend(points(report, sms).map(|(_, p)| {
@@ -358,7 +370,7 @@ fn legend(report: &Report) -> String {
 
 /// Whether a column has words, which go to the left, and no numbers.
 fn has_words(title: &str) -> bool {
-    matches!(title, "window" | "arbiter" | "front" | "" | "workload")
+    matches!(title, "RTL" | "window" | "arbiter" | "front" | "" | "workload")
 }
 
 /// A table for a terminal.

@@ -162,6 +162,9 @@ pub struct PointReport {
     pub active: usize,
     /// CTAs of one kernel that it places in one cycle.
     pub places: usize,
+    /// What somebody's own front end is called; none where it is generated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtl: Option<String>,
     /// Its clock in MHz; none where that is its own, and there is none.
     pub front_end_mhz: Option<u32>,
     /// The smallest netlist.
@@ -328,7 +331,7 @@ fn advice_on(
 ) -> Advice {
     let ran: Vec<usize> = group.iter().copied().filter(|p| points[*p].speedup.is_some()).collect();
     let candidate = |&p: &usize| Candidate {
-        name: exploration.designs[p].name(),
+        name: exploration.name(exploration.designs[p]),
         slots: points[p].slots,
         over_queue: points[p].over_queue.unwrap_or(0.0),
         area: points[p].area_um2(),
@@ -409,6 +412,7 @@ fn point(
         arbiter: design.arbiter.name(),
         active: design.arbiter.active(),
         places: design.places,
+        rtl: exploration.own_of(design).map(|own| own.name.clone()),
         front_end_mhz,
         cost: cost.map(|c| c.smallest.clone()),
         fastest: cost.and_then(|c| c.fastest.clone()),

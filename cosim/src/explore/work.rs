@@ -21,8 +21,8 @@ use std::time::Duration;
 use windlass_catalog::BlockSpec;
 use windlass_gen::cache::hex;
 use windlass_gen::constraints::Sdc;
+use windlass_gen::rtl::Rtl;
 use windlass_gen::synth::wires::COLOQUINTE_VERSION;
-use windlass_gen::{emit, output};
 use windlass_netlist::liberty::Library;
 use windlass_rtl::params::FrontEndParams;
 
@@ -67,6 +67,8 @@ struct Ready {
     profile: Profile,
     top: String,
     files: Vec<(String, String)>,
+    /// Its Verilog, where that is somebody's own.
+    own: Option<Rtl>,
     /// What its netlists are timed with.
     sdc: Option<Sdc>,
     /// SHA-256 of the Verilog.
@@ -371,7 +373,8 @@ impl<'a> Work<'a> {
                 if !never && !has_clock && matches!(piece, Piece::Run(..)) {
                     return;
                 }
-                let label = if never { self.exploration.designs[design].full_name() } else { label };
+                let label =
+                    if never { self.exploration.full_name(self.exploration.designs[design]) } else { label };
                 (self.tell)(Event::Failed { done: state.done, total, label: &label, message: &message });
                 state.results.failures.push(Failure { piece, label, message, wrong });
             }
@@ -394,7 +397,7 @@ fn label(exploration: &Exploration<'_>, piece: Piece) -> String {
         Piece::Cost(_) => "synthesis",
         Piece::Run(_, workload) => &exploration.workloads[workload].name,
     };
-    format!("{}: {what}", design.full_name())
+    format!("{}: {what}", exploration.full_name(design))
 }
 
 /// Four fifths of the memory that is free now, in MiB; no limit where the system does not say.
@@ -407,27 +410,35 @@ fn memory_mib() -> u64 {
 
 fn prepare(exploration: &Exploration<'_>, design: Design) -> Result<Ready, String> {
     let profile = Profile { sms: design.sms, ..exploration.profile.clone() };
-    let scheduler = (exploration.scheduler)(design.window, design.slots)?;
-    let sms = profile.sm_params().map_err(|e| e.to_string())?.with_hold(exploration.hold_idle);
-    let params = FrontEndParams::new(scheduler, design.arbiter, sms)
-        .and_then(|params| params.with_places(design.places))
-        .map_err(|e| e.to_string())?;
-    let emitted = emit::emit(&*BlockSpec::FrontEnd(params).hardware()).map_err(|e| e.to_string())?;
-    let files = output::verilog_files(&emitted);
+    let own = exploration.own_of(design);
+    let params = match own {
+        Some(own) => own.params,
+        None => {
+            let scheduler = (exploration.scheduler)(design.window, design.slots)?;
+            let sms = profile.sm_params().map_err(|e| e.to_string())?.with_hold(exploration.hold_idle);
+            FrontEndParams::new(scheduler, design.arbiter, sms)
+                .and_then(|params| params.with_places(design.places))
+                .map_err(|e| e.to_string())?
+        }
+    };
+    let block = BlockSpec::FrontEnd(params);
+    let own = own.map(|own| own.rtl.clone());
+    let Rtl { top, files, ports, .. } = match &own {
+        Some(rtl) => rtl.clone(),
+        None => Rtl::emitted(block).map_err(|e| e.to_string())?,
+    };
     let mut hash = Sha256::new();
     for text in files.iter().flat_map(|(name, text)| [name, text]) {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
-    let top = emitted.top();
     let timing = |synthesis: &Synthesis| -> Result<Sdc, String> {
         let library = Library::load(&synthesis.liberty).map_err(|e| e.to_string())?;
-        let block = BlockSpec::FrontEnd(params).name();
-        let resolved = synthesis.constraints.resolve(block, &top.name, &top.ports);
+        let resolved = synthesis.constraints.resolve(block.name(), &top, &ports);
         Ok(resolved.map_err(|e| e.to_string())?.timing(&library.name))
     };
     let sdc = exploration.synthesis.as_ref().map(timing).transpose()?;
-    Ok(Ready { params, profile, top: top.name.clone(), files, sdc, sha256: hex(&hash.finalize()) })
+    Ok(Ready { params, profile, top, files, own, sdc, sha256: hex(&hash.finalize()) })
 }
 
 fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, mhz: u32, workload: usize) -> Value {
@@ -437,11 +448,16 @@ fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, mhz: u32, workload: 
         DispatcherKind::Behavioural => "behavioural",
         DispatcherKind::Both => "both",
     };
-    json!({
+    let mut inputs = json!({
         "top": ready.top, "verilog": ready.sha256, "dispatcher": dispatcher,
         "conditions": exploration.conditions, "driver_launch": exploration.driver_launch,
         "front_end_mhz": mhz, "kernel_end_ns": exploration.kernel_end_ns, "workload": workload.name, "trace": workload.sha256, "profile": ready.profile,
-    })
+    });
+    // The Verilog of a generated one says all of this.
+    if ready.own.is_some() {
+        inputs["own"] = json!([BlockSpec::FrontEnd(ready.params).arguments(), exploration.step_own]);
+    }
+    inputs
 }
 
 fn run(exploration: &Exploration<'_>, ready: &Ready, mhz: u32, workload: usize) -> Result<Ran, Trouble> {
@@ -452,8 +468,10 @@ fn run(exploration: &Exploration<'_>, ready: &Ready, mhz: u32, workload: usize) 
     simulation.kernel_end_ns = exploration.kernel_end_ns;
     simulation.arbiters = vec![ready.params.dispatch().arbiter()];
     simulation.places = ready.params.dispatch().places();
-    simulation.hold_idle = exploration.hold_idle;
-    let engine = |params| engine(exploration.dispatcher, params, &EngineOptions::default());
+    simulation.hold_idle = ready.params.dispatch().sms().holds();
+    simulation.step = ready.own.is_some() && exploration.step_own;
+    let options = EngineOptions { rtl: ready.own.clone(), ..EngineOptions::default() };
+    let engine = |params| engine(exploration.dispatcher, params, &options);
     let stream = &exploration.workloads[workload].stream;
     let outcome = simulation
         .run(stream, engine)
