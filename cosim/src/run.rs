@@ -104,6 +104,9 @@ pub struct CoSimulation {
 /// Active kernels per type of the arbiter `typed`, where nobody says otherwise.
 const ACTIVE: usize = 2;
 
+/// Makes what decides.
+type MakeEngine<'a> = dyn FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError> + Send + 'a;
+
 impl CoSimulation {
     /// All policies, both arbiters with two kernels per type at a time, 32 slots in software and in hardware, 8 streams, a queue of
     /// 64 packets.
@@ -149,8 +152,13 @@ impl CoSimulation {
     pub fn run(
         &self,
         stream: &Stream,
-        engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError> + Send,
+        mut engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError> + Send,
     ) -> Result<Outcome, RunError> {
+        self.run_on(stream, &mut engine)
+    }
+
+    /// The same, compiled once for all that make engines.
+    fn run_on(&self, stream: &Stream, engine: &mut MakeEngine<'_>) -> Result<Outcome, RunError> {
         self.profile.check(&self.profile.name).map_err(SimError::from)?;
         if let Some(mhz) = self.front_end_mhz
             && !(1..=MAX_MHZ).contains(&mhz)

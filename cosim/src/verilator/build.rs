@@ -104,19 +104,17 @@ pub(super) fn library(spec: &BuildSpec, cache: &Cache) -> Result<Artefact, Build
     let remembered = verilator.unusable.as_ref().and_then(|_| cache.remembered(Tool::Cxx));
     let cxx = remembered.map_or_else(|| cache.tool(Tool::Cxx), Ok)?;
     let tools = Tools { verilator, cxx };
-    let shim = shim::source(&spec.ports, spec.trace, spec.coverage);
     // A waveform and counts are of the design alone.
     let plain = spec.trace.is_some() || spec.coverage;
     let around = if plain { None } else { shim::around(&spec.top, &spec.sources, &spec.ports) };
+    let shim = shim::source(&spec.ports, around.is_some());
     let verilator_args = verilator_args(spec);
     let cxx_flags = tools.cxx_flags(spec);
     let mut key = Key::default();
     key.add(FORMAT).add(&spec.top).add(std::env::consts::ARCH).add(std::env::consts::OS);
     key.add(&tools.verilator.version_line).add(&tools.cxx.version_line);
-    key.add(&shim)
-        .add(around.as_deref().unwrap_or_default())
-        .add(shim::PRINT_HEADER)
-        .add(format!("{:?}", spec.optimise));
+    key.add(&shim).add(around.as_deref().unwrap_or_default());
+    key.add(shim::PRINT_HEADER).add(shim::HEADER).add(shim::COMMON).add(format!("{:?}", spec.optimise));
     verilator_args.iter().chain(&cxx_flags).for_each(|arg| {
         key.add(arg);
     });
@@ -219,6 +217,7 @@ fn fst_libraries(include: &Path) -> &'static [FstLibrary] {
 impl Builder<'_> {
     fn build(&self, shim: &str, around: Option<&str>, verilator_args: &[String]) -> Result<(), BuildError> {
         self.write(PRINT_HEADER_FILE, shim::PRINT_HEADER)?;
+        self.write(shim::HEADER_FILE, shim::HEADER)?;
         for (name, text) in &self.spec.sources {
             self.write(name, text)?;
         }
@@ -251,13 +250,19 @@ impl Builder<'_> {
             return Err(BuildError::Ports { top: self.spec.top.clone(), problems });
         }
 
-        self.write("shim.cpp", &format!("#define WINDLASS_AROUND {}\n{shim}", u8::from(around.is_some())))?;
+        self.write("shim.cpp", shim)?;
         let classes = self.read(&format!("{}_classes.mk", shim::PREFIX))?;
         // Unity files: one compiler run reads Verilator's headers once. What runs every cycle, with the shim, apart from
-        // what runs once.
+        // what runs once, where it is made faster.
         let fast = unity(&classes, &["VM_CLASSES_FAST", "VM_SUPPORT_FAST"]) + "#include \"shim.cpp\"\n";
-        self.write("fast.cpp", &fast)?;
-        self.write("slow.cpp", &unity(&classes, &["VM_CLASSES_SLOW", "VM_SUPPORT_SLOW"]))?;
+        let slow = unity(&classes, &["VM_CLASSES_SLOW", "VM_SUPPORT_SLOW"]);
+        match self.spec.optimise {
+            Optimise::Short => self.write("fast.cpp", &(fast + &slow))?,
+            Optimise::Tests | Optimise::Long => {
+                self.write("fast.cpp", &fast)?;
+                self.write("slow.cpp", &slow)?;
+            }
+        }
         let runtime = names(&classes, &["VM_GLOBAL_FAST", "VM_GLOBAL_SLOW"]);
         // The runtime is built once for all models, and so as for long runs; but where nothing is, that is what takes longest.
         let (level, runtime_level) = match self.spec.optimise {
@@ -268,7 +273,10 @@ impl Builder<'_> {
         let objects = thread::scope(|scope| {
             let fast = scope.spawn(|| self.compile("fast", level, &include));
             let others = scope.spawn(|| {
-                let mut objects = vec![self.compile("slow", "-O0", &include)?];
+                let mut objects = vec![self.shim_object(runtime_level, &include)?];
+                if self.spec.optimise != Optimise::Short {
+                    objects.push(self.compile("slow", "-O0", &include)?);
+                }
                 for name in &runtime {
                     objects.push(self.runtime_object(name, runtime_level, &include)?);
                 }
@@ -335,7 +343,7 @@ impl Builder<'_> {
         Ok(object)
     }
 
-    /// Verilator's header and ours before it, as the compiler has read them. One that it cannot use it reads again.
+    /// Verilator's header and ours around it, as the compiler has read them. One that it cannot use it reads again.
     fn precompiled_header(&self, level: &str, include: &Path) -> Result<PathBuf, BuildError> {
         const HEADER: &str = "windlass_verilated.h";
         // Known to be whole: to read 60 MB for each model would take as long as it saves.
@@ -347,7 +355,7 @@ impl Builder<'_> {
         }
         let (dir, _) = self.cache.get_or_build("headers", &known.1, |result, _| {
             let header = result.join(HEADER);
-            let text = format!("#include \"{PRINT_HEADER_FILE}\"\n#include \"verilated.h\"\n");
+            let text = format!("#include \"{PRINT_HEADER_FILE}\"\n#include \"{}\"\n", shim::HEADER_FILE);
             fs::write(&header, text).map_err(io_error("write", &header))?;
             let mut cxx = self.cxx(level, include, Path::new(PRINT_HEADER_FILE));
             cxx.args(["-x", "c++-header"]).arg(&header).arg("-o").arg(result.join(format!("{HEADER}.gch")));
@@ -362,21 +370,42 @@ impl Builder<'_> {
         let mut key = Key::default();
         key.add(FORMAT).add(std::env::consts::ARCH).add(std::env::consts::OS).add(what);
         key.add(&self.tools.verilator.version_line).add(&self.tools.cxx.version_line);
-        key.add(shim::PRINT_HEADER);
+        key.add(shim::PRINT_HEADER).add(shim::HEADER);
         self.cxx_flags.iter().for_each(|flag| {
             key.add(flag);
         });
         key
     }
 
-    /// One object of Verilator's runtime: the same for every model, so compiled once.
+    /// One object of Verilator's runtime.
     fn runtime_object(&self, name: &str, level: &str, include: &Path) -> Result<PathBuf, BuildError> {
-        let mut key = self.shared_key(name);
+        self.shared_object(self.shared_key(name), name, &include.join(format!("{name}.cpp")), level, include)
+    }
+
+    /// The shim's common part.
+    fn shim_object(&self, level: &str, include: &Path) -> Result<PathBuf, BuildError> {
+        const NAME: &str = "windlass_shim";
+        let source = self.work.join(format!("{NAME}.cpp"));
+        fs::write(&source, shim::COMMON).map_err(io_error("write", &source))?;
+        let mut key = self.shared_key(NAME);
+        key.add(shim::COMMON);
+        self.shared_object(key, NAME, &source, level, include)
+    }
+
+    /// What is the same for every model is compiled once.
+    fn shared_object(
+        &self,
+        mut key: Key,
+        name: &str,
+        source: &Path,
+        level: &str,
+        include: &Path,
+    ) -> Result<PathBuf, BuildError> {
         key.add(level);
         let object = format!("{name}.o");
         let (dir, _) = self.cache.get_or_build("runtime", &key.finish(), |result, _| {
             let mut cxx = self.cxx(level, include, Path::new(PRINT_HEADER_FILE));
-            cxx.arg(include.join(format!("{name}.cpp"))).arg("-o").arg(result.join(&object));
+            cxx.arg(source).arg("-o").arg(result.join(&object));
             self.run("compiling Verilator's runtime with the C++ compiler", cxx)
         })?;
         Ok(dir.join(object))

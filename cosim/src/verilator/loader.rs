@@ -32,7 +32,7 @@ impl Functions {
         // construct Verilator's own static objects.
         let library =
             unsafe { libloading::Library::new::<&OsStr>(path.as_os_str()) }.map_err(|e| e.to_string())?;
-        // SAFETY: the types are those of the functions in shim_tail.cpp and shim_coverage.cpp, and the text of the shim is part of the library's
+        // SAFETY: the types are those of the functions in shim.cpp, and the text of the shim is part of the library's
         // cache key, so that the file is never of another version. The pointers stay valid: the library is never unloaded.
         let functions = unsafe {
             let get = |e: libloading::Error| e.to_string();

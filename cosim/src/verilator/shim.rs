@@ -1,6 +1,5 @@
 //! The C++ between the flat words of a cycle and the ports of the Verilated model, written from the list of ports.
 
-use crate::wave::WaveFormat;
 use std::fmt::Write as _;
 use windlass_gen::rtl;
 use windlass_rtl::port::{CLOCK, Direction, Layout, Port, Slot};
@@ -15,10 +14,15 @@ extern \"C\" int windlass_print(const char* format, ...) __attribute__((format(p
 #define VL_PRINTF windlass_print
 ";
 
-/// The parts of the shim that do not depend on the ports, before and after those that do.
-const HEAD: &str = include_str!("shim_head.cpp");
-const TAIL: &str = include_str!("shim_tail.cpp");
-const COVERAGE: &str = include_str!("shim_coverage.cpp");
+/// What the shim's two parts share, and its name.
+pub(super) const HEADER: &str = include_str!("shim.h");
+pub(super) const HEADER_FILE: &str = "windlass_shim.h";
+
+/// The part that is the same for all models, and so compiled once.
+pub(super) const COMMON: &str = include_str!("shim.cpp");
+
+/// What of a model's part does not depend on the ports.
+const MODEL: &str = include_str!("shim_model.cpp");
 
 /// The module around the design that takes the inputs at the clock's edge, and the file that it is in.
 pub(super) const AROUND: &str = "windlass_inputs";
@@ -113,20 +117,16 @@ fn declared(item: &str) -> Option<(&str, Option<Direction>, u32)> {
     (!name.is_empty() && name.chars().all(plain)).then_some((name, Some(direction), width))
 }
 
-/// The whole shim for these ports.
-pub(super) fn source(ports: &[Port], trace: Option<WaveFormat>, coverage: bool) -> String {
+/// The shim's part for a model with these ports; `around`: in a module of ours.
+pub(super) fn source(ports: &[Port], around: bool) -> String {
     let mut text = String::new();
-    let (traced, header, class) = match trace {
-        None => (0, "", "void"),
-        Some(WaveFormat::Vcd) => (1, "#include \"verilated_vcd_c.h\"\n", "VerilatedVcdC"),
-        Some(WaveFormat::Fst) => (2, "#include \"verilated_fst_c.h\"\n", "VerilatedFstC"),
-    };
     let clocked = ports.iter().any(|p| p.name == CLOCK);
     let inputs = Layout::new(ports, Direction::Input);
     let outputs = Layout::new(ports, Direction::Output);
     // Writing to a String cannot fail.
-    let _ = write!(text, "#include \"{PREFIX}.h\"\n{header}#define WINDLASS_TRACE {traced}\n");
-    let _ = writeln!(text, "using Model = {PREFIX};\nusing Trace = {class};\n{HEAD}");
+    let _ = write!(text, "#include \"{PREFIX}.h\"\n#include \"{HEADER_FILE}\"\n");
+    let _ = writeln!(text, "#define WINDLASS_AROUND {}\n\nnamespace {{\n", u8::from(around));
+    let _ = writeln!(text, "using Model = {PREFIX};");
     let _ = writeln!(text, "constexpr uint64_t kInputWords = {};", inputs.words());
     let _ = writeln!(text, "constexpr uint64_t kOutputWords = {};\n", outputs.words());
     text.push_str("inline void set_clock(Model& m, int level) {\n");
@@ -136,10 +136,7 @@ pub(super) fn source(ports: &[Port], trace: Option<WaveFormat>, coverage: bool) 
     inputs.iter().for_each(|(name, slot)| apply(&mut text, name, slot));
     text.push_str("}\n\ninline void read(const Model& m, uint32_t* out) {\n    (void)m; (void)out;\n");
     outputs.iter().for_each(|(name, slot)| read(&mut text, name, slot));
-    let _ = write!(text, "}}\n\n}}  // namespace\n\n{TAIL}");
-    if coverage {
-        text.push_str(COVERAGE);
-    }
+    let _ = write!(text, "}}\n\n}}  // namespace\n{MODEL}");
     text
 }
 

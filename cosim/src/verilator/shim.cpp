@@ -1,43 +1,29 @@
+#include "windlass_shim.h"
+#if VM_COVERAGE
+#include "verilated_cov.h"
+#endif
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+
 namespace {
+
+// Where the design's $display goes while one of our functions runs; a thread runs one instance at a time.
+thread_local std::string* t_output = nullptr;
+
+// Thrown through the Verilated code by $stop, $finish, a failed assertion or a loop that does not settle.
+struct Stopped : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
 std::string place(const char* file, int line) {
     if (!file || !file[0]) return "";
     return std::string(" at ") + file + ":" + std::to_string(line);
 }
-
-#if WINDLASS_TRACE == 1
-// Keeps the first error of a write: Verilator would throw one into the simulation, and another while it destroys the trace.
-struct VcdFile : VerilatedVcdFile {
-    int* error = nullptr;
-    ssize_t write(const char* bytes, ssize_t size) override {
-        if (*error) return size;
-        const ssize_t done = VerilatedVcdFile::write(bytes, size);
-        if (done >= 0 || errno == EAGAIN || errno == EINTR) return done;
-        *error = errno;
-        return size;
-    }
-};
-#endif
-
-struct Instance {
-    VerilatedContext context;  // before the model: destroyed after it
-    std::unique_ptr<Model> model;
-#if WINDLASS_TRACE
-#if WINDLASS_TRACE == 1
-    VcdFile vcd;  // before the trace: destroyed after it
-#endif
-    std::unique_ptr<Trace> trace;
-    bool dumped = false;
-    int wave_error = 0;  // an errno
-    std::string wave_path;
-    uint64_t wave_from = 0;
-    uint64_t wave_to = 0;
-#endif
-    uint64_t cycle = 0;
-    bool at_edge = false;  // WINDLASS_AROUND: the clock rises
-    std::string output;
-    std::string error;
-};
 
 // What Verilator keeps for all threads without a lock: the context that was set last, and that there is a new seed, of which each
 // thread takes notice by itself. A construction sets both, more than once.
@@ -78,19 +64,19 @@ std::string message(Instance& i, const char* what) {
     const size_t from = at + sizeof kError - 1;
     const size_t end = i.output.find('\n', from);
     std::string said = i.output.substr(from, end == std::string::npos ? end : end - from);
-#if WINDLASS_AROUND
     // The design is the top, whatever is around it.
     static const char kAround[] = ".windlass_inputs.";
-    const size_t around = said.find(kAround);
+    const size_t around = windlass_around ? said.find(kAround) : std::string::npos;
     if (around != std::string::npos) said.erase(around, sizeof kAround - 2);
-#endif
     const size_t line = i.output.rfind('\n', at);
     i.output.erase(line == std::string::npos ? 0 : line + 1);
     return said;
 }
 
-#if WINDLASS_TRACE
-inline void dump(Instance& i, uint64_t time) {
+}  // namespace
+
+#if VM_TRACE
+void dump(Instance& i, uint64_t time) {
     if (!i.trace || i.cycle < i.wave_from || i.cycle >= i.wave_to) return;
     if (!i.trace->isOpen()) {
         errno = 0;
@@ -110,51 +96,7 @@ void close_wave(Instance& i) {
     if (i.trace) i.trace->close();
     i.trace.reset();
 }
-#else
-inline void dump(Instance&, uint64_t) {}
-void close_wave(Instance&) {}
 #endif
-
-#if WINDLASS_AROUND
-// The edge that ends a cycle is the one at which the next cycle's inputs come: what it stops, it stops in the cycle before.
-inline void cycle(Instance& i, Model& m, const uint32_t* in, uint32_t* out) {
-    apply(m, in);
-    if (i.cycle) {
-        i.context.time(2 * i.cycle - 1);
-        set_clock(m, 1);
-        i.at_edge = true;
-        m.eval();
-        i.at_edge = false;
-    }
-    i.context.time(2 * i.cycle);
-    set_clock(m, 0);
-    m.eval();
-    read(m, out);
-    ++i.cycle;
-}
-#else
-inline void cycle(Instance& i, Model& m, const uint32_t* in, uint32_t* out) {
-    const uint64_t time = 2 * i.cycle;
-    i.context.time(time);
-    apply(m, in);
-    set_clock(m, 0);
-    m.eval();
-    dump(i, time);
-    read(m, out);
-    if (kClocked) {
-        i.context.time(time + 1);
-        set_clock(m, 1);
-        m.eval();
-        dump(i, time + 1);
-    }
-    ++i.cycle;
-#if WINDLASS_TRACE
-    if (i.cycle == i.wave_to) close_wave(i);
-#endif
-}
-#endif
-
-}  // namespace
 
 extern "C" int windlass_print(const char* format, ...) {
     char small[512];
@@ -207,22 +149,22 @@ WINDLASS_EXPORT void* windlass_create(int seed, const char* wave, uint64_t from,
         i->context.threads(1);
         i->context.randReset(2);
         i->context.randSeed(seed);
-#if WINDLASS_TRACE
+#if VM_TRACE
         i->context.traceEverOn(wave != nullptr);
 #endif
-        i->model.reset(new Model(&i->context));
-#if WINDLASS_TRACE
+        i->model = windlass_model(&i->context);
+#if VM_TRACE
         if (wave) {
             i->wave_path = wave;
             i->wave_from = from;
             i->wave_to = to;
-#if WINDLASS_TRACE == 1
+#if VM_TRACE_VCD
             i->vcd.error = &i->wave_error;
             i->trace.reset(new Trace(&i->vcd));
 #else
             i->trace.reset(new Trace);
 #endif
-            i->model->trace(i->trace.get(), 99);
+            windlass_trace(i->model, i->trace.get());
         }
 #else
         (void)wave;
@@ -245,8 +187,7 @@ WINDLASS_EXPORT uint64_t windlass_run(void* handle, uint64_t n, const uint32_t* 
     if (!i.error.empty()) return i.cycle;
     Running running(i);
     try {
-        Model& m = *i.model;
-        for (uint64_t k = 0; k < n; ++k, in += kInputWords, out += kOutputWords) cycle(i, m, in, out);
+        windlass_cycles(i, n, in, out);
     } catch (const std::exception& e) {
         i.error = message(i, e.what());
         if (i.error.empty()) i.error = "the simulation stopped";
@@ -276,7 +217,7 @@ WINDLASS_EXPORT int windlass_close_wave(void* handle) noexcept {
     } catch (...) {
         return EIO;
     }
-#if WINDLASS_TRACE
+#if VM_TRACE
     if (i.wave_error || i.dumped) return i.wave_error;
 #endif
     return -1;
@@ -288,7 +229,7 @@ WINDLASS_EXPORT void windlass_destroy(void* handle) noexcept {
         Running running(*i);
         try {
             close_wave(*i);
-            i->model.reset();
+            if (i->model) windlass_end(i->model);
         } catch (...) {
         }
     }
@@ -299,3 +240,17 @@ WINDLASS_EXPORT void windlass_destroy(void* handle) noexcept {
     }
     delete i;
 }
+
+#if VM_COVERAGE
+// Whether the file could be written.
+WINDLASS_EXPORT int windlass_coverage(void* handle, const char* path) noexcept {
+    Instance& i = *static_cast<Instance*>(handle);
+    Running running(i);
+    try {
+        i.context.coveragep()->write(path);
+        return 1;
+    } catch (...) {
+        return 0;
+    }
+}
+#endif
