@@ -51,7 +51,8 @@ done
 # For hours all is optimised. For a minute each, the build takes longer than the runs: only what is in the readers' inner loops is.
 if [[ $seconds -le 60 ]]; then
   build+=(--config profile.release.opt-level=0 --config profile.release.package.windlass-catalog.opt-level=0)
-  for package in libfuzzer-sys serde_json toml zstd-sys; do
+  build+=(--config profile.release.codegen-units=1)
+  for package in libfuzzer-sys serde_json toml; do
     build+=(--config "profile.release.package.$package.opt-level=1")
   done
 fi

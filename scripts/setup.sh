@@ -117,10 +117,13 @@ wheel_of() { # name there, folder to put it into
 # What there is as a Python package goes into a virtual environment in Windlass' cache.
 environment_of() { # name there, folder
   local part=$2.part$$ status=0
-  # An environment holds its own path: made aside only to fail aside, and made again in place when the package is there.
-  { wheel_of "$1" "$part" &&
-    python3 -m venv "$2" &&
-    "$2/bin/python" -m pip install -q --no-deps --no-index "$part"/*.whl >&2; } || status=1
+  # An environment holds its own path, so it is made in place, once the package is there. A pip from 22.3 on needs no other one in it, which
+  # would take longer than all else.
+  { wheel_of "$1" "$part" && {
+    { python3 -m venv --without-pip "$2" &&
+      python3 -m pip --python "$2/bin/python" install -q --no-deps --no-index "$part"/*.whl 2>/dev/null; } ||
+      { python3 -m venv "$2" && "$2/bin/python" -m pip install -q --no-deps --no-index "$part"/*.whl >&2; }
+  }; } || status=1
   [[ $status -eq 0 ]] || rm -rf "$2"
   rm -rf "$part"
   return $status

@@ -20,7 +20,11 @@ fn emitted(spec: BlockSpec) -> Rtl {
 }
 
 fn options() -> MutateOptions {
-    let mutants = MutantOptions { count: 50, ..MutantOptions::default() };
+    some(50)
+}
+
+fn some(count: usize) -> MutateOptions {
+    let mutants = MutantOptions { count, ..MutantOptions::default() };
     MutateOptions { mutants, prove: Some(Duration::from_secs(20)), ..MutateOptions::default() }
 }
 
@@ -58,16 +62,19 @@ fn the_bench_of_a_block_notices_every_fault() {
 fn a_blind_bench_lets_faults_live() {
     let spec = block("window_matrix");
     let idle = || Box::new(Idle(Layout::new(&spec.ports(), Direction::Input)));
-    let report = tried(spec, idle(), 100);
-    assert!(report.survivors().count() > 20, "{}", report.survivors().count());
+    // What moves nothing leaves a proof to each of them.
+    let tried =
+        |runs| mutate(spec, &emitted(spec), runs, &some(24), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"));
+    let report = tried(run(idle(), 100));
+    assert!(report.survivors().count() > 10, "{}", report.survivors().count());
     assert!(report.score() < 60.0, "{}", report.score());
     // And it is said why: the bench moves nothing.
     let held = report.count(|outcome| *outcome == Outcome::Held);
-    assert!(held > 20 && report.held.contains_key("ins_valid_i"), "{held} {:?}", report.held);
+    assert!(held > 10 && report.held.contains_key("ins_valid_i"), "{held} {:?}", report.held);
     // A second run that sees is given those, and only those.
     let mut runs = run(idle(), 100);
     runs.extend(run(stimulus(spec, 1), 20_000));
-    let both = mutate(spec, &emitted(spec), runs, &options(), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"));
+    let both = tried(runs);
     assert_eq!(both.survivors().count(), 0);
     let in_run = |n| both.count(|outcome| matches!(outcome, Outcome::Caught { run, .. } if *run == n));
     assert_eq!((in_run(0), in_run(0) + in_run(1)), (report.caught(), both.caught()));
