@@ -1,11 +1,11 @@
 //! `windlass cover`: what of a block's Verilog does its bench reach?
 
 use crate::options::{BlockArgs, RtlArgs};
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, options};
 use clap::Args;
 use std::io::Write;
 use windlass_cosim::block_stimulus::stimulus;
-use windlass_cosim::cover::{Hole, Tally, cover};
+use windlass_cosim::cover::{Hole, Tally, cover, cover_alone};
 use windlass_gen::table::counted;
 
 /// Version of the JSON object.
@@ -18,6 +18,9 @@ pub struct CoverArgs {
     block: BlockArgs,
     #[command(flatten)]
     rtl: RtlArgs,
+    /// With --rtl: do not compare with the golden model; the bench follows the design's own outputs
+    #[arg(help_heading = options::HARDWARE, long, requires = "rtl")]
+    alone: bool,
     /// Seed of the stimulus
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u32,
@@ -32,7 +35,8 @@ pub struct CoverArgs {
 /// Runs it.
 pub fn run(args: &CoverArgs) -> Result<Outcome, Failure> {
     let (spec, rtl) = args.block.with_rtl(&args.rtl, BlockArgs::spec)?;
-    let report = cover(spec, &rtl, &mut *stimulus(spec, args.seed.into()), args.cycles)?;
+    let measure = if args.alone { cover_alone } else { cover };
+    let report = measure(spec, &rtl, &mut *stimulus(spec, args.seed.into()), args.cycles)?;
     let mut stdout = std::io::stdout().lock();
     if args.json {
         let mut object = serde_json::to_value(&report)?;

@@ -42,7 +42,8 @@ pub struct ExploreArgs {
     /// Kinds of window to explore, separated by commas
     #[arg(help_heading = options::HARDWARE, long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
     window: Vec<WindowArg>,
-    /// Numbers of SMs to explore, 1 to 192, separated by commas; all else is as in the GPU's profile [default: the profile's number]
+    /// Numbers of SMs to explore, 1 to 192, separated by commas; all else is as in the GPU's profile [default: the profile's number, or
+    /// those that the front ends of --rtl have]
     #[arg(help_heading = options::HARDWARE, long, value_delimiter = ',', value_name = "S")]
     sms: Vec<u32>,
     /// CTA arbiters to explore, separated by commas
@@ -136,8 +137,8 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         return Err("--rtl: the golden model has no Verilog; use --dispatcher hardware or both".into());
     }
     let read = Own::read_all(&args.rtl)?;
-    let (workloads, profile) = workloads(args)?;
-    let sms = sms(args, &profile);
+    let (workloads, profile) = workloads(args, &read)?;
+    let sms = sms(args, &profile, &read);
     let own = read.into_iter().map(|own| front_end(own, &profile)).collect::<Result<Vec<_>, _>>()?;
     let mut designs = Design::grid(&sms, &args.slots, &windows(args), &arbiters(args)?, &args.places);
     designs.extend(own.iter().enumerate().map(|(place, own)| Design::of(own.params, place)));
@@ -253,6 +254,8 @@ fn arbiters(args: &ExploreArgs) -> Result<Vec<ArbiterKind>, Failure> {
 
 /// A folder of `--rtl` as a front end of the GPU.
 fn front_end(own: Own, profile: &Profile) -> Result<explore::Own, Failure> {
+    // As all designs, with the number of SMs that it has.
+    let profile = Profile { sms: own.sms().unwrap_or(profile.sms), ..profile.clone() };
     let Own { name, path, rtl, block } = own;
     let BlockSpec::FrontEnd(params) = block else {
         return Err(format!(
@@ -262,18 +265,22 @@ fn front_end(own: Own, profile: &Profile) -> Result<explore::Own, Failure> {
         )
         .into());
     };
-    // As all designs, with the number of SMs that it has.
-    own_rtl::fits(&path, params, &Profile { sms: params.dispatch().sms().sms() as u32, ..profile.clone() })?;
+    own_rtl::fits(&path, params, &profile)?;
     Ok(explore::Own { name, rtl, params })
 }
 
 /// The numbers of SMs to explore.
-fn sms(args: &ExploreArgs, profile: &Profile) -> Vec<u32> {
-    if args.sms.is_empty() { vec![profile.sms] } else { args.sms.clone() }
+fn sms(args: &ExploreArgs, profile: &Profile, own: &[Own]) -> Vec<u32> {
+    let of_own = own.iter().filter_map(Own::sms).collect::<Vec<_>>();
+    match (&args.sms[..], &of_own[..]) {
+        ([], []) => vec![profile.sms],
+        ([], _) => of_own,
+        (given, _) => given.to_vec(),
+    }
 }
 
 /// The traces that `--workloads` names, by name, each once, and the profile that `--gpu` names, or the first of them.
-fn workloads(args: &ExploreArgs) -> Result<(Vec<Workload>, Profile), Failure> {
+fn workloads(args: &ExploreArgs, own: &[Own]) -> Result<(Vec<Workload>, Profile), Failure> {
     let option = args.gpu.as_deref();
     let mut profile = option.map(|option| gpu::profile(Some(option), None)).transpose()?;
     let files = match &args.workloads[..] {
@@ -294,7 +301,9 @@ fn workloads(args: &ExploreArgs) -> Result<(Vec<Workload>, Profile), Failure> {
         if option.is_none() {
             gpu::note(profile, &trace);
         }
-        gpu::check(profile, &sms(args, profile), std::slice::from_ref(&trace));
+        let sms = sms(args, profile, own).into_iter().chain(own.iter().filter_map(Own::sms));
+        let sms = sms.collect::<BTreeSet<u32>>().into_iter().collect::<Vec<_>>();
+        gpu::check(profile, &sms, std::slice::from_ref(&trace));
         gpu::check_partitions(&stream, 0, gpu::NO_PARTITIONS);
         let workload = Workload::new(stream, &bytes);
         // The same trace by two ways is one workload.

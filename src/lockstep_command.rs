@@ -27,6 +27,9 @@ pub struct LockstepArgs {
     block: BlockArgs,
     #[command(flatten)]
     rtl: RtlArgs,
+    /// With --rtl: do not compare with the golden model, only keep the bench's books: what is begun ends, once, and nothing else
+    #[arg(help_heading = options::HARDWARE, long, requires = "rtl")]
+    alone: bool,
     /// Seed of the stimulus, and of the state that the design does not initialise
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
@@ -53,7 +56,16 @@ const SET_BY_REPLAY: [&str; 6] = ["--seed", "--cycles", "--wave", "--from", "--t
 /// Runs it: status 1 where they differ.
 pub fn run(args: &LockstepArgs) -> Result<Outcome, Failure> {
     let (spec, rtl) = args.block.with_rtl(&args.rtl, BlockArgs::spec)?;
-    comparable(&rtl)?;
+    let mut stimulus = stimulus(spec, args.seed);
+    if !args.alone {
+        comparable(&rtl)?;
+    } else if !stimulus.keeps_books() {
+        return Err(format!(
+            "--alone: the bench of a {} knows nothing to be wrong without the golden model; leave --alone out, or choose `windlass prove --rtl` or `windlass cover --rtl --alone`",
+            spec.name()
+        )
+        .into());
+    }
     let wave = match &args.wave {
         Some(path) => Some(Wave::new(path)?.window(args.from, args.to)?),
         None => None,
@@ -61,12 +73,15 @@ pub fn run(args: &LockstepArgs) -> Result<Outcome, Failure> {
     let optimise = if args.cycles < LONG { Optimise::Tests } else { Optimise::Long };
     let library = library_of(&rtl, |build| build.optimise(optimise).trace(wave.as_ref().map(Wave::format)))?;
     let verilog = library.instance(InstanceOptions { seed: args.seed, wave: wave.clone() })?;
-    let models = vec![("model".into(), spec.model()), ("verilog".into(), Box::new(verilog) as _)];
-    let mut lockstep = Lockstep::new(models)?.replay(format!(
+    let lockstep = match args.alone {
+        true => Lockstep::alone("verilog", Box::new(verilog)),
+        false => Lockstep::new(vec![("model".into(), spec.model()), ("verilog".into(), Box::new(verilog))])?,
+    };
+    let mut lockstep = lockstep.replay(format!(
         "{} --seed {{seed}} --cycles {{cycles}} --wave failure.vcd --from {{from}} --to {{to}}",
         command_line::without(&SET_BY_REPLAY)
     ));
-    let ran = compare(&mut lockstep, &mut *stimulus(spec, args.seed), args.cycles);
+    let ran = compare(&mut lockstep, &mut *stimulus, args.cycles);
     // Before its failure can be known, the waveform must be whole.
     drop(lockstep);
     let wrong = match &ran {
@@ -89,20 +104,25 @@ pub fn run(args: &LockstepArgs) -> Result<Outcome, Failure> {
             "verilator": library.verilator_version(),
             "seed": args.seed,
             "cycles": ran.as_ref().ok().map(|summary| summary.cycles),
-            "compared": ran.as_ref().ok().map(|summary| summary.compared),
+            "compared": ran.as_ref().ok().map(|summary| if args.alone { 0 } else { summary.compared }),
             "wrong": wrong,
             "difference": ran.as_ref().err().and_then(difference),
         });
         writeln!(stdout, "{object}")?;
     } else if let Ok(Summary { cycles, compared }) = ran {
-        writeln!(
-            stdout,
-            "{}: no difference from the golden model of {} in {}, {compared} of them compared, seed {}",
-            rtl.top,
-            spec.name(),
-            counted(cycles, "cycle"),
-            args.seed
-        )?;
+        let (top, block, seed) = (&rtl.top, spec.name(), args.seed);
+        let cycles = counted(cycles, "cycle");
+        if args.alone {
+            writeln!(
+                stdout,
+                "{top}: alone under the bench of {block}, its books balance in {cycles}, seed {seed}"
+            )?;
+        } else {
+            writeln!(
+                stdout,
+                "{top}: no difference from the golden model of {block} in {cycles}, {compared} of them compared, seed {seed}"
+            )?;
+        }
     }
     if let Some(wrong) = &wrong {
         eprintln!("wrong: {}: {wrong}", rtl.top);

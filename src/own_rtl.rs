@@ -40,6 +40,14 @@ impl Own {
         Ok(all)
     }
 
+    /// The SMs of a front end.
+    pub fn sms(&self) -> Option<u32> {
+        match self.block {
+            BlockSpec::FrontEnd(params) => Some(params.dispatch().sms().sms() as u32),
+            _ => None,
+        }
+    }
+
     fn read(path: &Path) -> Result<Self, Failure> {
         let source = Source::read(path)?;
         let shown = path.display();

@@ -2,10 +2,13 @@
 
 use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::block_stimulus::stimulus;
-use windlass_cosim::cover::cover;
+use windlass_cosim::cover::{CoverError, CoverReport, cover, cover_alone};
+use windlass_cosim::lockstep::LockstepError;
 use windlass_cosim::stimulus::Stimulus;
 use windlass_gen::rtl::Rtl;
 use windlass_rtl::port::{Direction, Layout, RESET};
+
+type Measure = fn(BlockSpec, &Rtl, &mut dyn Stimulus, u64) -> Result<CoverReport, CoverError>;
 
 /// Resets, and then gives nothing.
 struct Idle(Layout);
@@ -34,4 +37,24 @@ fn a_bench_that_stands_still_reaches_little() {
     let inserted = |hole: &windlass_cosim::cover::Hole| hole.what.starts_with("ins_slot_o");
     assert!(idle.toggle_holes.iter().any(inserted), "{:?}", idle.toggle_holes);
     assert!(!bench.toggle_holes.iter().any(inserted));
+}
+
+#[test]
+fn a_design_that_differs_is_covered_alone() {
+    let spec = BlockSpec::new("round_robin", Request { slots: 4, ..Request::default() })
+        .unwrap_or_else(|e| panic!("{e}"));
+    let mut rtl = Rtl::emitted(spec).unwrap_or_else(|e| panic!("{e}"));
+    let right = cover(spec, &rtl, &mut *stimulus(spec, 1), 2_000).unwrap_or_else(|e| panic!("{e}"));
+    let alone = cover_alone(spec, &rtl, &mut *stimulus(spec, 1), 2_000).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(alone, right);
+    // No turns: the lowest request.
+    let top = rtl.top.clone();
+    let text = rtl.files.iter_mut().find(|(name, _)| *name == format!("{top}.v")).map(|(_, text)| text);
+    let ports = "input clk_i, input rst_ni, input [3:0] req_i, input ack_i, output [3:0] gnt_o";
+    *text.expect("a file of the top") =
+        format!("module {top} ({ports});\n  assign gnt_o = req_i & (~req_i + 4'h1);\nendmodule\n");
+    let of = |measure: Measure| measure(spec, &rtl, &mut *stimulus(spec, 1), 2_000);
+    assert!(matches!(of(cover), Err(CoverError::Lockstep(LockstepError::Difference(_)))));
+    let lowest = of(cover_alone).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(lowest.toggles.reached, lowest.toggles.total, "{:?}", lowest.toggle_holes);
 }

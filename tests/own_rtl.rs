@@ -204,6 +204,22 @@ fn a_front_end_that_was_changed_is_co_simulated() {
     assert!(both.contains(&format!("wrong: {}", path(&trace))) && both.contains("differs"), "{both}");
     assert!(both.contains("--seed 0 --wave failure.vcd") && !both.contains("--arbiter"), "{both}");
 
+    // By the books of its bench it is right, too; and one whose CTA channels go on where a CTA was refused is not.
+    let alone = [&["lockstep", "--alone", "--cycles", "20000"][..], &rtl].concat();
+    let (said, _) = ends(0, &alone);
+    assert!(said.contains("alone under the bench of front_end, its books balance in 2"), "{said}");
+    let channel =
+        fs::read_dir(own.path()).unwrap_or_else(|e| panic!("{e}")).flatten().map(|file| file.path());
+    let is_channel = |file: &PathBuf| path(file).contains("/cta_channel_") && path(file).ends_with(".v");
+    let channel = channel.into_iter().find(is_channel).expect("a channel");
+    edit(&channel, "if (stalls) begin\n      moves = 4'h0;", "if (stalls) begin\n      moves = goes;");
+    let (_, books) = ends(1, &alone);
+    assert!(
+        books.contains("wrong: ") && books.contains("CTA") && books.contains("lockstep --alone --rtl"),
+        "{books}"
+    );
+    edit(&channel, "if (stalls) begin\n      moves = goes;", "if (stalls) begin\n      moves = 4'h0;");
+
     // One that dispatches nothing more after some kernels is noticed by the run itself.
     fs::write(&order, format!("{before}  assign gnt = 4'h0;{after}")).unwrap_or_else(|e| panic!("{e}"));
     let (_, wrong) = ends(1, &[&cosim[..], &gpu, &rtl].concat());
@@ -339,6 +355,8 @@ fn what_does_not_fit_is_refused_with_what_to_do() {
     let (_folder, file) = written(ROUND_ROBIN);
     let (_, which) = ends(2, &["lockstep", "--rtl", path(&file)]);
     assert!(which.contains("say which block it is, with --block"), "{which}");
+    let (_, alone) = ends(2, &[&["lockstep", "--alone", "--rtl", path(&file)][..], &OF_FOUR].concat());
+    assert!(alone.contains("the bench of a round_robin knows nothing to be wrong"), "{alone}");
     let (_, top) = ends(2, &[&["lockstep", "--rtl", path(&file), "--top", "nothing"][..], &OF_FOUR].concat());
     assert!(top.contains("nothing"), "{top}");
     let (_, ports) = ends(2, &["lockstep", "--rtl", path(&file), "--block", "oldest_first", "--slots", "16"]);

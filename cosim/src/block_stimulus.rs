@@ -101,6 +101,10 @@ impl Stimulus for Seeded {
         self.stimulus.fault()
     }
 
+    fn keeps_books(&self) -> bool {
+        self.stimulus.keeps_books()
+    }
+
     fn finish(&mut self) {
         self.stimulus.finish();
     }

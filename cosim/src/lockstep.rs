@@ -40,7 +40,7 @@ struct Member {
 pub struct Summary {
     /// Cycles of all runs of this [`Lockstep`].
     pub cycles: u64,
-    /// Cycles in which the outputs were compared: all but those before the first clock edge in reset.
+    /// Cycles in which the outputs were compared, if there were several models: all but those before the first clock edge in reset.
     pub compared: u64,
 }
 
@@ -155,13 +155,22 @@ impl Lockstep {
                 return Err(LockstepError::Ports { first: first.clone(), second: second.clone(), problems });
             }
         }
-        let inputs = Layout::new(&ports, Direction::Input);
-        let outputs = Layout::new(&ports, Direction::Output);
+        Ok(Self::of(&ports, members))
+    }
+
+    /// One model, with which nothing is compared: it is wrong where the stimulus' books do not balance, or where it stops.
+    pub fn alone(name: impl Into<String>, model: Box<dyn CycleModel>) -> Self {
+        Self::of(&model.ports(), vec![(name.into(), model)])
+    }
+
+    fn of(ports: &[Port], members: Vec<(String, Box<dyn CycleModel>)>) -> Self {
+        let inputs = Layout::new(ports, Direction::Input);
+        let outputs = Layout::new(ports, Direction::Output);
         let members = members
             .into_iter()
             .map(|(name, model)| Member { name, model, outputs: vec![0; outputs.words()] })
             .collect();
-        Ok(Self {
+        Self {
             members,
             input_words: vec![0; inputs.words()],
             reset_seen: inputs.slot(RESET).is_none(),
@@ -171,7 +180,7 @@ impl Lockstep {
             cycle: 0,
             compared: 0,
             history: VecDeque::with_capacity(HISTORY),
-        })
+        }
     }
 
     /// The command to print with a failure. `{seed}`, `{from}`, `{to}` and `{cycles}` in it are replaced: the seed, a window

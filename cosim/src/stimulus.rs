@@ -50,10 +50,15 @@ pub trait Stimulus {
         None
     }
 
-    /// What the block got wrong so far, where the stimulus keeps books: something was lost, done twice or never asked for. All models
-    /// may agree on it.
+    /// What the block got wrong so far, where the stimulus [keeps books](Self::keeps_books): something was lost, done twice or never asked
+    /// for. All models may agree on it.
     fn fault(&self) -> Option<&str> {
         None
+    }
+
+    /// Whether it knows by itself, without a golden model, that some outputs are wrong.
+    fn keeps_books(&self) -> bool {
+        false
     }
 
     /// From now on no new work: what was begun is let end, and then it is looked whether all is back that was lent.

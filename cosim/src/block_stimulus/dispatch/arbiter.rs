@@ -292,6 +292,10 @@ impl Stimulus for ArbiterStimulus {
         }
     }
 
+    fn keeps_books(&self) -> bool {
+        true
+    }
+
     fn fault(&self) -> Option<&str> {
         self.ledgers.iter().find_map(Ledger::fault)
     }

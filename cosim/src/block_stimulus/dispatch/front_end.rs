@@ -508,6 +508,10 @@ impl Stimulus for FrontEndStimulus {
         self.given = given;
     }
 
+    fn keeps_books(&self) -> bool {
+        true
+    }
+
     fn fault(&self) -> Option<&str> {
         self.ledger.fault()
     }

@@ -323,6 +323,10 @@ impl Stimulus for OccupancyStimulus {
         self.given = given;
     }
 
+    fn keeps_books(&self) -> bool {
+        true
+    }
+
     fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }

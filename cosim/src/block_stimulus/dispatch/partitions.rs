@@ -180,6 +180,10 @@ impl Stimulus for PartitionsStimulus {
         }
     }
 
+    fn keeps_books(&self) -> bool {
+        true
+    }
+
     fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }

@@ -298,6 +298,10 @@ impl Stimulus for TableStimulus {
         }
     }
 
+    fn keeps_books(&self) -> bool {
+        true
+    }
+
     fn fault(&self) -> Option<&str> {
         self.ledger.fault()
     }
