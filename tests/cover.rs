@@ -56,5 +56,6 @@ fn a_design_that_differs_is_covered_alone() {
     let of = |measure: Measure| measure(spec, &rtl, &mut *stimulus(spec, 1), 2_000);
     assert!(matches!(of(cover), Err(CoverError::Lockstep(LockstepError::Difference(_)))));
     let lowest = of(cover_alone).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(lowest.toggles.reached, lowest.toggles.total, "{:?}", lowest.toggle_holes);
+    let granted = |hole: &windlass_cosim::cover::Hole| hole.what.starts_with("gnt_o");
+    assert!(lowest.toggles.reached > 8 && !lowest.toggle_holes.iter().any(granted), "{lowest:?}");
 }
