@@ -44,7 +44,7 @@ tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-d
 nice -n 19 scripts/fuzz.sh 0 >target/tmp/fuzz-build.log 2>&1 &
 fuzz_build=$!
 # The runtime runs with its lines counted; all else as it is: counters that several threads share make `windlass run` 40 times as slow, and
-# the tests of its kernels and of the hazard engine ten times.
+# the tests of its kernels and of the hazard engine up to ten times.
 counted=(runtime)
 # A model that is built here runs for some thousand cycles.
 tier "tests" env WINDLASS_OPTIMISE=0 cargo test --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet

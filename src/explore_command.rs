@@ -265,6 +265,10 @@ fn front_end(own: Own, profile: &Profile) -> Result<explore::Own, Failure> {
         )
         .into());
     };
+    if name == render::GENERATED {
+        let path = path.display();
+        return Err(format!("--rtl {path}: tables call designs so that are not yours; rename it").into());
+    }
     own_rtl::fits(&path, params, &profile)?;
     Ok(explore::Own { name, rtl, params })
 }

@@ -197,6 +197,10 @@ fn a_front_end_that_was_changed_is_co_simulated() {
         let window = alone["runs"][0]["policies"].as_array().and_then(|all| all.last()).expect("a policy");
         assert_eq!(point["runs"][0]["window_cycles"], window["cycles"]);
     }
+    let taken = folder.path().join("generated");
+    ends(0, &[&["gen", "--out", path(&taken)], &front_end[..], &gpu].concat());
+    let (_, name_taken) = ends(2, &[&explore[..], &places, &gpu, &["--rtl", path(&taken)]].concat());
+    assert!(name_taken.contains("generated: tables call designs so that are not yours"), "{name_taken}");
     let table = fs::read_to_string(out.join("points.csv")).unwrap_or_else(|e| panic!("{e}"));
     let rtl_of = |line: &str| line.split(',').nth(5).map(String::from);
     assert_eq!(table.lines().filter_map(rtl_of).collect::<Vec<_>>(), ["rtl", "generated", &*name]);

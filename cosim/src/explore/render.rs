@@ -11,8 +11,8 @@ use windlass_gen::table::{self, csv_line, sentence};
 /// What CSV, Markdown and the files call an unknown number.
 const NONE: &str = "-";
 
-/// The RTL of a design that is not somebody's own.
-const GENERATED: &str = "generated";
+/// What tables call the RTL of a design that is not somebody's own.
+pub const GENERATED: &str = "generated";
 
 /// The files of a report: name and content; without areas, no figure of them.
 pub fn files(report: &Report) -> Result<Vec<(&'static str, String)>, serde_json::Error> {
