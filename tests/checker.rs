@@ -311,7 +311,7 @@ fn each_rule_is_named_where_it_is_broken() {
         let run = |cycles: u64| replay.run_with(&[format!("+fault={i}"), format!("+cycles={cycles}")]);
         let rule_named = format!("{rule} in cycle ");
         // Most show soon.
-        let said = run(700);
+        let said = run(450);
         let said = if first(&said, &rule_named).is_some() { said } else { run(cycles) };
         let reports: Vec<&str> = said.lines().filter(|line| line.contains(" in cycle ")).take(3).collect();
         let noticed = first(&said, &rule_named);

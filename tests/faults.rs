@@ -239,13 +239,19 @@ fn a_full_disk_keeps_the_file_that_was_there() {
     assert_eq!(entries(folder.path()), [file]);
 }
 
+/// A GPU of few SMs, whose Verilog is built in seconds.
+fn small_gpu() -> tempfile::NamedTempFile {
+    let gpu = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let whole = include_str!("../cosim/profiles/rtx3070.toml");
+    let small = whole.replace("\nsms = 46 ", "\nsms = 2 ");
+    assert_ne!(small, whole);
+    fs::write(gpu.path(), small).unwrap();
+    gpu
+}
+
 #[test]
 fn a_full_disk_under_a_waveform_keeps_the_file_that_was_there_and_the_results() {
-    let (folder, gpu) =
-        (tempfile::tempdir().unwrap(), tempfile::Builder::new().suffix(".toml").tempfile().unwrap());
-    // Few SMs: its Verilog is built in seconds.
-    let whole = include_str!("../cosim/profiles/rtx3070.toml");
-    fs::write(gpu.path(), whole.replace("\nsms = 46 ", "\nsms = 8 ")).unwrap();
+    let (folder, gpu) = (tempfile::tempdir().unwrap(), small_gpu());
     let cosim = |file: &Path, limit: &str| {
         let limited = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
@@ -383,7 +389,7 @@ fn ctrl_c_leaves_no_half_of_a_report() {
 
 #[test]
 fn ctrl_c_leaves_no_half_of_a_design() {
-    interrupted_anywhere(&["gen", "--slots", "32", "--out", "OUT"], 30);
+    interrupted_anywhere(&["gen", "--slots", "8", "--out", "OUT"], 20);
 }
 
 #[test]
@@ -406,7 +412,9 @@ fn ctrl_c_leaves_no_half_of_a_waveform() {
     let file = folder.path().join("w.vcd");
     fs::write(&file, "old").unwrap();
     let wave = file.to_string_lossy().into_owned();
-    let common = ["cosim", ALEXNET, "--slots", "4", "--policy", "window"];
+    let gpu = small_gpu();
+    let common =
+        ["cosim", ALEXNET, "--slots", "4", "--policy", "window", "--gpu", &*gpu.path().to_string_lossy()];
     let args = [&common[..], &["--step", "--wave", &wave]].concat();
     let mut child = start(&mut windlass(&args));
     let size = |path: &PathBuf| path.metadata().map_or(0, |m| m.len());

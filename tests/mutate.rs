@@ -64,13 +64,13 @@ fn a_blind_bench_lets_faults_live() {
     let idle = || Box::new(Idle(Layout::new(&spec.ports(), Direction::Input)));
     // What moves nothing leaves a proof to each of them.
     let tried =
-        |runs| mutate(spec, &emitted(spec), runs, &some(24), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"));
+        |runs| mutate(spec, &emitted(spec), runs, &some(16), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"));
     let report = tried(run(idle(), 100));
-    assert!(report.survivors().count() > 10, "{}", report.survivors().count());
+    assert!(report.survivors().count() > 6, "{}", report.survivors().count());
     assert!(report.score() < 60.0, "{}", report.score());
     // And it is said why: the bench moves nothing.
     let held = report.count(|outcome| *outcome == Outcome::Held);
-    assert!(held > 10 && report.held.contains_key("ins_valid_i"), "{held} {:?}", report.held);
+    assert!(held > 6 && report.held.contains_key("ins_valid_i"), "{held} {:?}", report.held);
     // A second run that sees is given those, and only those.
     let mut runs = run(idle(), 100);
     runs.extend(run(stimulus(spec, 1), 20_000));

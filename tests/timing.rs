@@ -233,8 +233,7 @@ fn large(arbiter: ArbiterKind) -> Request {
 /// What most tests measure: the golden model at the size of the targets, whose Verilog takes long to build, and Verilog with few slots, as
 /// tests/lockstep.rs holds equal to the model.
 fn front_ends(arbiter: ArbiterKind) -> [FrontEnd; 2] {
-    let sms = if arbiter == ArbiterKind::Single { 46 } else { 132 };
-    let small = Request { slots: 8, sms, arbiter, ..Request::default() };
+    let small = Request { slots: 8, sms: 14, arbiter, ..Request::default() };
     [FrontEnd::of(large(arbiter), BlockSpec::model), FrontEnd::new(small)]
 }
 
@@ -466,7 +465,7 @@ fn a_packet_that_no_sm_can_run_goes_on_as_a_marker() {
     }
 }
 
-/// 46 and 132 SMs.
+/// Several numbers of SMs.
 #[test]
 fn a_completion_of_nothing_is_said_and_changes_nothing() {
     for mut front_end in [ArbiterKind::Single, TYPED].into_iter().flat_map(front_ends) {
@@ -573,20 +572,21 @@ fn four_places_place_four_ctas_of_each_type_in_every_cycle() {
     }
 }
 
-/// 46 is no multiple of three: two of 48 turns pass, so that 46 CTAs in a row are one for each SM.
+/// 22 is no multiple of three: two of 24 turns pass, so that 22 CTAs in a row are one for each SM.
 #[test]
 fn as_many_ctas_as_there_are_sms_are_one_for_each() {
     // Other numbers of active kernels, too.
     for active in [1, 4] {
-        let mut front_end = FrontEnd::new(Request { sms: 46, ..large(ArbiterKind::Typed { active }) });
+        let mut front_end =
+            FrontEnd::new(Request { slots: 8, sms: 22, ..large(ArbiterKind::Typed { active }) });
         front_end.cycle(launch(0, &[], 2000, CtaType::Simt));
         let (_, first) = front_end.until(|out| out.cta[0]);
-        let rest = (1..480).filter_map(|_| front_end.cycle(FrontEndIn::IDLE).cta[0]);
+        let rest = (1..240).filter_map(|_| front_end.cycle(FrontEndIn::IDLE).cta[0]);
         let ctas: Vec<CtaOut> = std::iter::once(first).chain(rest).collect();
-        assert_eq!(ctas.len(), 460);
-        for round in ctas.windows(46) {
+        assert_eq!(ctas.len(), 220);
+        for round in ctas.windows(22) {
             let sms: std::collections::BTreeSet<u8> = round.iter().map(|cta| cta.sm).collect();
-            assert_eq!(sms.len(), 46, "{round:?}");
+            assert_eq!(sms.len(), 22, "{round:?}");
         }
     }
 }
