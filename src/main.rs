@@ -32,7 +32,7 @@ mod timeline_file;
 mod trace_command;
 mod workload;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -109,8 +109,9 @@ fn use_few_hardware_queues() {
 
 fn main() -> ExitCode {
     use_few_hardware_queues();
-    let cli = Cli::parse();
-    let result = match cli.command {
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let result = output_file::keep_apart(&matches).and_then(|()| match cli.command {
         Command::Gen(args) => gen_command::run(&args),
         Command::Cosim(args) => cosim_command::run(&args),
         Command::Calibrate(args) => calibrate_command::run(&args),
@@ -126,7 +127,7 @@ fn main() -> ExitCode {
         Command::Mutate(args) => mutate_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),
         Command::Completions(args) => completions_command::run(&args),
-    };
+    });
     // What is left in the buffer may not fit.
     let result = result.and_then(|outcome| Ok(std::io::stdout().flush().map(|()| outcome)?));
     match result {

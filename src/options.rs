@@ -395,7 +395,7 @@ pub fn output() -> impl TypedValueParser<Value = PathBuf> {
 
 /// A number of SMs.
 pub fn sms(text: &str) -> Result<NonZeroU32, String> {
-    text.parse().map_err(|_| "give a whole number, 1 or more".into())
+    text.parse().map_err(|_| format!("give a whole number, 1 to {}", u32::MAX))
 }
 
 /// The Liberty file that is named, else that of the library of this name.

@@ -1,6 +1,6 @@
 //! Where a report goes: stdout, files, and beside an older one.
 
-use crate::output_file::{OutputFile, unwritable};
+use crate::output_file::{OutputFile, is_same, unwritable};
 use crate::{Failure, Outcome, command_line, options};
 use clap::{Args, ValueEnum};
 use std::io::Write;
@@ -113,6 +113,16 @@ impl OutputArgs {
             let figures = directory.join(FIGURES);
             std::fs::create_dir_all(&figures).map_err(|e| unwritable(&figures, &e, "--out"))?;
             for name in FILES {
+                // A report that is worse would be the baseline of the next one.
+                if let Some(baseline) =
+                    self.baseline.as_deref().filter(|old| is_same(old, &directory.join(name)))
+                {
+                    return Err(format!(
+                        "--baseline {} is one of the files that --out replaces; keep the baseline elsewhere, or choose another --out",
+                        baseline.display()
+                    )
+                    .into());
+                }
                 OutputFile::begin(&directory.join(name), "--out")?;
             }
         }
@@ -132,7 +142,11 @@ impl Output<'_> {
     /// Prints the report and writes its files.
     pub fn write(&self, mut report: Report) -> Result<Outcome, Failure> {
         let compared = self.baseline.as_ref().map(|old| baseline::compare(old, &report, self.args.margin));
-        report.baseline = None;
+        let is_compared = compared.is_some();
+        if is_compared {
+            // One that a stored report came with is replaced.
+            report.baseline = None;
+        }
         let (mut worse, mut nothing) = (false, None);
         match compared {
             Some(Ok(changes)) => {
@@ -158,8 +172,9 @@ impl Output<'_> {
             printed?;
             return Err(error.into());
         }
-        if let Some(changes) =
-            report.baseline.filter(|c| worse || format == Format::Json || !c.notes.is_empty())
+        if let Some(changes) = report
+            .baseline
+            .filter(|c| is_compared && (worse || format == Format::Json || !c.notes.is_empty()))
         {
             for note in &changes.notes {
                 eprintln!("note: {note}");

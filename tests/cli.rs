@@ -38,6 +38,10 @@ fn short_trace(kernels: usize) -> tempfile::NamedTempFile {
     file
 }
 
+fn error_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -2175,4 +2179,56 @@ fn import_onnx_writes_what_trace_and_cosim_read() {
     fails(&["import", "onnx", recurrent, "--out", out], 2, &["input x", "--dim 'length=N'"]);
     fails(&["import", "onnx", "README.md", "--out", out], 2, &["README.md: it is not an ONNX model"]);
     fails(&["import", "onnx", "nowhere.onnx", "--out", out], 2, &["nowhere.onnx: No such file"]);
+}
+
+/// What is read is still there afterwards.
+#[test]
+fn outputs_do_not_replace_what_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let trace = file("a.ktrace.jsonl");
+    succeeds(&["mix", "fork", "--out", &trace]);
+    let before = std::fs::read(&trace).expect("the trace");
+    let beside = format!("{}/./a.ktrace.jsonl", folder.path().display());
+    let link = file("link");
+    std::os::unix::fs::symlink(&trace, &link).expect("a link");
+    let cosim = ["cosim", &trace, "--dispatcher", "behavioural", "--policy", "queue", "--timeline"];
+    for args in [
+        [&cosim[..], &[&trace]].concat(),
+        [&cosim[..], &[&beside]].concat(),
+        [&cosim[..], &[&link]].concat(),
+        vec!["trace", &trace, "--rename", "0,1x", "--figure", &trace],
+        vec!["trace", "explain", &trace, "--kernel", "3", &format!("--dot={trace}")],
+        vec!["run", &trace, "--policy", "serial", "--timeline", &trace],
+        vec!["import", "onnx", &trace, "--out", &trace],
+    ] {
+        let output = windlass(&args);
+        let said = error_of(&output);
+        assert!(
+            output.status.code() == Some(2) && said.contains("is read; give another file"),
+            "{args:?}: {said}"
+        );
+        assert_eq!(std::fs::read(&trace).expect("the trace"), before, "{args:?}");
+    }
+    // Nor does one output replace another.
+    let both = file("both");
+    let output = windlass(&[&cosim[..], &[&both, "--wave", &both]].concat());
+    assert!(error_of(&output).contains("both write") && !Path::new(&both).exists(), "{output:?}");
+}
+
+/// A report that is worse must not be what the next one is compared with; a report keeps what it was compared with.
+#[test]
+fn a_baseline_stays_and_so_does_what_was_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let report = "gen/tests/data/report.json";
+    let (out, old) = (file("out"), file("out/report.json"));
+    std::fs::create_dir(&out).expect("a folder");
+    std::fs::copy(report, &old).expect("a baseline");
+    let output = windlass(&["report", "--from", report, "--baseline", &old, "--out", &out]);
+    assert!(error_of(&output).contains("--baseline") && output.status.code() == Some(2), "{output:?}");
+    let elsewhere = file("elsewhere");
+    let _ = windlass(&["report", "--from", report, "--baseline", &old, "--out", &elsewhere]);
+    let again = windlass(&["report", "--from", &file("elsewhere/report.json")]);
+    assert!(again.status.success() && stdout(&again).contains("Against the baseline"), "{}", stdout(&again));
 }

@@ -176,7 +176,8 @@ typedef int (*windlass_body)(const windlass_cta *cta, void *user);
  *
  * It runs on a thread of the runtime, and nothing starts before it returns. It must not call a function of this header
  * for its runtime while another thread does; best, it calls none at all. A call that would wait there for the runtime
- * returns WINDLASS_INVALID. Neither a C++ exception nor a longjmp may leave it. */
+ * returns WINDLASS_INVALID. Neither a C++ exception nor a longjmp may leave it. With `cuda_streams` it leaves the thread's
+ * current CUDA context as it was. */
 typedef void (*windlass_done)(windlass_status status, const char *text, void *user);
 
 /* 0 stands for the default, except in `size`. The library reads no field past `size`. Fields that the library does not
@@ -184,14 +185,14 @@ typedef void (*windlass_done)(windlass_status status, const char *text, void *us
 typedef struct windlass_options {
     uint32_t size;    /* sizeof(windlass_options) */
     uint32_t window;  /* kernels in flight, 4 to 4096; default 32 */
-    uint32_t threads; /* that run CTAs; default one per processor */
+    uint32_t threads; /* that run CTAs, at most 1024; default one per processor */
     uint32_t queue;   /* launches on their way to the scheduler, 1 to 2^20; default 1024 */
     uint32_t serial;  /* not 0: one kernel after another, in program order */
     uint32_t check;   /* not 0: as serial, and compares what kernels write with what they declare: windlass_next_finding() */
     uint32_t record;  /* not 0: keeps what is launched and when it runs: windlass_write_recording() */
     uint32_t rename;  /* MiB beyond the buffers' own; default none. A value that overwrites a whole buffer in use
                        * gets memory of its own there, and need not wait */
-    uint32_t cuda_streams; /* not 0: kernels run on an NVIDIA GPU, so many at once; 16 are plenty for most. Then
+    uint32_t cuda_streams; /* not 0: kernels run on an NVIDIA GPU, so many at once, at most 1024; 16 are plenty. Then
                             * `threads` has no meaning, and `check` is refused */
     uint32_t cuda_device;  /* with cuda_streams: the GPU's number */
 } windlass_options;
@@ -296,7 +297,7 @@ int windlass_allocate(windlass_runtime *runtime, uint64_t bytes, windlass_buffer
 
 /* Called when nothing of the runtime uses imported memory any more. It runs on a thread of the runtime, or on one that
  * calls the runtime. It must not call a function of this header for that runtime. Neither a C++ exception nor a
- * longjmp may leave it. */
+ * longjmp may leave it. With `cuda_streams` it leaves the thread's current CUDA context as it was. */
 typedef void (*windlass_gone)(void *user);
 
 /* Makes a buffer of memory of the program, without a copy and with what is in it: `bytes` bytes from `memory`. None of
@@ -364,7 +365,8 @@ int windlass_waiter_wait_for(const windlass_waiter *waiter, uint64_t nanoseconds
 void windlass_waiter_free(windlass_waiter *waiter);
 
 /* Waits until one launch has retired or failed (WINDLASS_KERNEL_FAILED). The status is given even if a synchronisation
- * has reported the failure already. Other kernels run on. The call uses the runtime meanwhile: if other threads are to
+ * has reported the failure already; WINDLASS_RESOURCES where very many have failed since, and it is not known any
+ * more. Other kernels run on. The call uses the runtime meanwhile: if other threads are to
  * launch, see windlass_launch_with_waiter(). */
 int windlass_wait(windlass_runtime *runtime, uint64_t ticket);
 

@@ -234,6 +234,7 @@ impl From<Error> for Refusal {
             Error::OutOfMemory { .. }
             | Error::NoAddresses { .. }
             | Error::TooManyBuffers { .. }
+            | Error::OutcomeNotKept { .. }
             | Error::Device { .. }
             | Error::Thread { .. } => RESOURCES,
             Error::SchedulerGone => INTERNAL,
@@ -254,7 +255,7 @@ fn text(error: &Error) -> String {
                 .into()
         }
         Error::BufferSize { elements, .. } => {
-            format!("a buffer of {elements} bytes; choose at least 1, and less than 2^53")
+            format!("a buffer of {elements} bytes; choose 1 to {}", windlass_runtime::runtime::MAX_BUFFER_BYTES)
         }
         Error::NotLaunched { ticket, launched } => format!(
             "launch {ticket} is not one of the {launched} of this runtime; wait for a ticket that windlass_launch() gave"
@@ -467,6 +468,11 @@ unsafe fn create(
         if options.check != 0 && options.cuda_streams != 0 {
             let text = "`check` looks at what bodies do on the CPU; leave it or `cuda_streams` 0";
             return Err(Refusal(INVALID, text.into()));
+        }
+        for (field, value) in [("threads", options.threads), ("cuda_streams", options.cuda_streams)] {
+            if value > 1024 {
+                return Err(Refusal(INVALID, format!("`{field}` is {value}; give at most 1024")));
+            }
         }
         let executor: Box<dyn Executor> = match options.cuda_streams {
             0 => Box::new(Cpu::new(options.threads as usize)?),

@@ -659,7 +659,7 @@ impl Chain<'_> {
 impl Drop for Chain<'_> {
     fn drop(&mut self) {
         let context = &self.bench.context;
-        if context.can_free() {
+        if let Some(_visit) = context.to_free() {
             // SAFETY: made by this context, and not destroyed before.
             unsafe {
                 if !self.exec.is_null() {

@@ -273,7 +273,7 @@ unsafe impl Send for Graph {}
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        if self.context.can_free() {
+        if let Some(_visit) = self.context.to_free() {
             // SAFETY: made by this context, and not destroyed before.
             unsafe { (self.context.driver.cuGraphExecDestroy)(self.exec) };
         }

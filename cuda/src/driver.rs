@@ -381,9 +381,9 @@ impl Context {
         self.abandoned.store(true, Ordering::Relaxed);
     }
 
-    /// Whether things of it can be freed by the calling thread; makes it current then.
-    pub(crate) fn can_free(&self) -> bool {
-        !self.abandoned.load(Ordering::Relaxed) && self.enter().is_ok()
+    /// For freeing things of it, where that is possible: on any thread, which has its own context again afterwards.
+    pub(crate) fn to_free(self: &Arc<Self>) -> Option<Visit> {
+        self.visit().ok()
     }
 }
 
@@ -658,7 +658,7 @@ impl Marks {
 
 impl Drop for Marks {
     fn drop(&mut self) {
-        if self.context.can_free() {
+        if let Some(_visit) = self.context.to_free() {
             // SAFETY: allocated by this context, and not freed before.
             unsafe { (self.context.driver.cuMemFreeHost)(self.host) };
         }
@@ -690,7 +690,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.context.can_free() {
+        if let Some(_visit) = self.context.to_free() {
             // SAFETY: made by this context, and not destroyed before.
             unsafe { (self.context.driver.cuStreamDestroy_v2)(self.raw) };
         }
@@ -722,7 +722,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if self.context.can_free() {
+        if let Some(_visit) = self.context.to_free() {
             // SAFETY: made by this context, and not destroyed before.
             unsafe { (self.context.driver.cuEventDestroy_v2)(self.raw) };
         }
@@ -777,7 +777,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        if self.context.can_free() {
+        if let Some(_visit) = self.context.to_free() {
             // SAFETY: loaded by this context, and not unloaded before.
             unsafe { (self.context.driver.cuModuleUnload)(self.raw) };
         }

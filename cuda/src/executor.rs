@@ -288,7 +288,12 @@ impl Cuda {
         }
         // Behind the last of a stream there is nothing else to wait for on its account.
         if let Some(at) = waits.iter().position(|wait| wait.number == self.lanes[wait.stream].kernels) {
-            return (waits.swap_remove(at).stream, waits);
+            let stream = waits.swap_remove(at).stream;
+            // Its last kernel may have ended, though not all of what ended with it is marked: then it is free no more.
+            if self.lanes[stream].in_flight == 0 {
+                self.free.retain(|free| *free != stream);
+            }
+            return (stream, waits);
         }
         let least = || (0..self.lanes.len()).min_by_key(|stream| self.lanes[*stream].in_flight);
         let stream = self.free.pop().or_else(least).unwrap_or(0);

@@ -21,6 +21,8 @@ pub struct Placed {
 #[derive(Deserialize)]
 pub(crate) struct Written {
     generator: String,
+    #[serde(default)]
+    pub(crate) format_version: u32,
     pub(crate) top: String,
     #[serde(default)]
     pub(crate) arguments: Vec<String>,

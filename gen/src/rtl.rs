@@ -4,7 +4,7 @@
 
 use crate::emit::{Design, EmitErrors, ResetKind, emit};
 use crate::folder::Written;
-use crate::output;
+use crate::output::{self, METADATA_VERSION};
 use crate::synth::flow::{self, Workplace};
 use crate::synth::{SynthesisError, Yosys};
 use std::collections::BTreeSet;
@@ -195,6 +195,14 @@ pub enum RtlError {
         /// The folder.
         path: PathBuf,
     },
+    /// Metadata of a later version.
+    #[error("{}: metadata of version {version}, and this Windlass knows {known}; use the Windlass that wrote it, or generate the design anew", path.display(), known = METADATA_VERSION)]
+    Version {
+        /// The metadata.
+        path: PathBuf,
+        /// Their version.
+        version: u32,
+    },
     /// A folder with several.
     #[error("{}: this folder has several designs; give the list of one: {}", path.display(), lists.join(", "))]
     Several {
@@ -257,6 +265,10 @@ impl Source {
             Some("f") => {
                 // Whatever else is in it, a file of that name is ours only if it says that it is.
                 let written = Written::read(&list.with_extension("json")).filter(|w| w.top == stem);
+                if let Some(written) = written.as_ref().filter(|w| w.format_version > METADATA_VERSION) {
+                    let path = list.with_extension("json");
+                    return Err(RtlError::Version { path, version: written.format_version });
+                }
                 let files = listed(&list)?;
                 let asynchronous = written.as_ref().is_some_and(Written::is_asynchronous);
                 let arguments = written.map(|w| w.arguments).filter(|words| !words.is_empty());
@@ -451,6 +463,18 @@ mod tests {
         assert_eq!(lists, ["find_first_n4.f", "round_robin_n4.f"]);
         let source = Source::read(&folder.path().join("round_robin_n4.f")).unwrap();
         assert_eq!(source.arguments, Some(block("round_robin").arguments()));
+        // A later version may mean something else by what this one knows.
+        let metadata = folder.path().join("round_robin_n4.json");
+        let text = fs::read_to_string(&metadata).unwrap();
+        let later =
+            text.replacen(&format!("\"format_version\": {METADATA_VERSION}"), "\"format_version\": 99", 1);
+        assert_ne!(text, later);
+        fs::write(&metadata, later).unwrap();
+        let Err(RtlError::Version { version, .. }) = Source::read(&folder.path().join("round_robin_n4.f"))
+        else {
+            panic!("of another version")
+        };
+        assert_eq!(version, 99);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use windlass_runtime::runtime::{Accesses, CudaKernel, Kernel, Launch, Runtime, T
 
 const NAME: &str = "copy_block";
 const THREADS: usize = 256;
-/// A launch that names its rows one by one has no more of them: the hazard engine takes 255 ranges.
-const NAMED_ROWS: u64 = 255;
+/// A launch that names its rows one by one has no more of them: the hazard engine takes 255 ranges, and a block of at most 8 GiB has four rows
+/// at most that lie in two of its regions of 2 GiB.
+const NAMED_ROWS: u64 = 251;
 
 pub(crate) fn copy_block() -> Kernel {
     Kernel::new(NAME)
@@ -59,7 +60,7 @@ fn access(launch: &Launch<'_>, accesses: &mut Accesses<'_>) {
 impl Library {
     /// Copies `rows` × `cols` elements, the first at the beginning of each view, from rows that are `from_stride` elements apart to rows that
     /// are `to_stride` apart, for the sizes `[rows, cols, from_stride, to_stride]`; views may be longer than that. What lies between the rows
-    /// stays, and other kernels may use it at the same time where there are at most 255 rows.
+    /// stays, and other kernels may use it at the same time where there are at most 251 rows.
     ///
     /// # Errors
     /// [`Error::Range`]: a size of 0, a stride below `cols`; [`Error::TooLarge`]; [`Error::Length`]: a view that ends inside the block;

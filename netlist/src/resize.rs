@@ -84,10 +84,20 @@ pub fn resize(
         let worst = work.run(fanout)?;
         Ok((worst, work.netlist))
     };
-    // Which of these suits a design and a library is not known before.
-    let (mut worst, mut best) = attempt(8.0)?;
-    for fanout in [14.0, 30.0] {
-        let (other_worst, other) = attempt(fanout)?;
+    // Which of these suits a design and a library is not known before. They know nothing of each other.
+    let attempts = std::thread::scope(|scope| {
+        let attempt = &attempt;
+        let others = [14.0, 30.0].map(|fanout| scope.spawn(move || attempt(fanout)));
+        let first = attempt(8.0);
+        let ended = |panic| std::panic::resume_unwind(panic);
+        std::iter::once(first)
+            .chain(others.map(|other| other.join().unwrap_or_else(ended)))
+            .collect::<Vec<_>>()
+    });
+    let mut attempts = attempts.into_iter();
+    let (mut worst, mut best) = attempts.next().expect("the first")?;
+    for other in attempts {
+        let (other_worst, other) = other?;
         let (was, now) = (worst.min(0.0), other_worst.min(0.0));
         if now > was || (now == was && other.area(&library) < best.area(&library)) {
             (worst, best) = (other_worst, other);

@@ -55,7 +55,8 @@ impl<T: Clone> RangeMap<T> {
     pub fn join(&mut self, segment: Segment, value: T, same: impl Fn(&T, &T) -> bool) {
         let (mut first, mut end) = (segment.addr, segment.end());
         let before = first.saturating_sub(1);
-        for (range, old) in self.overlapping(Segment { addr: before, bytes: end + 1 - before }) {
+        for (range, old) in self.overlapping(Segment { addr: before, bytes: end.saturating_add(1) - before })
+        {
             if same(&old, &value) {
                 (first, end) = (first.min(range.addr), end.max(range.end()));
             }

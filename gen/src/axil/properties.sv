@@ -36,8 +36,10 @@
   reg [7:0] rung, left;
   wire [7:0] on_their_way = rung - left;
   wire full = on_their_way - host_valid_o == 1 << QUEUE_BITS;
-  wire rings_well = happens && at == 12'h030 && !full;
-  wire writes_well = happens && at == 12'h02c && !part_valid_o;
+  wire a_bell = happens && at == 12'h030 && lanes[0];
+  wire rings_well = a_bell && !full;
+  wire a_partition = happens && at == 12'h02c && lanes[0] && lanes[1];
+  wire writes_well = a_partition && !part_valid_o;
 
   // The map.
   reg [32*WORDS-1:0] next_packet;
@@ -67,8 +69,8 @@
             for (w4 = 0; w4 < WORDS; w4 = w4 + 1)
               if (at == 12'h040 + 4 * w4) next_packet[32*w4 +: 32] <= merged(next_packet[32*w4 +: 32]);
         endcase
-      happened[4] <= happens && at == 12'h02c && part_valid_o || happened[4] && !(happens && at == 12'h010 && alone[4]);
-      happened[3] <= happens && at == 12'h030 && full || happened[3] && !(happens && at == 12'h010 && alone[3]);
+      happened[4] <= a_partition && part_valid_o || happened[4] && !(happens && at == 12'h010 && alone[4]);
+      happened[3] <= a_bell && full || happened[3] && !(happens && at == 12'h010 && alone[3]);
       happened[2] <= ret_err_i || happened[2] && !(happens && at == 12'h010 && alone[2]);
       happened[1] <= done_err_i || happened[1] && !(happens && at == 12'h010 && alone[1]);
       happened[0] <= host_err_i || happened[0] && !(happens && at == 12'h010 && alone[0]);
@@ -145,7 +147,8 @@
       if ($past(s_axi_rvalid && !s_axi_rready)) read_answer_stays: assert (s_axi_rvalid && $stable({s_axi_rdata, s_axi_rresp}));
       // Software takes a write for done that is not, or one for refused that is done.
       if ($past(happens)) write_is_answered_truly: assert (s_axi_bvalid
-        && s_axi_bresp == ($past(is_for_software && !(at == 12'h030 && full) && !(at == 12'h02c && part_valid_o)) ? 2'b00 : 2'b10));
+        && s_axi_bresp == ($past(is_for_software && !(a_bell && full) && !(a_partition && part_valid_o)
+          && !(at == 12'h02c && ^lanes[1:0])) ? 2'b00 : 2'b10));
       // Software reads something else than there is.
       if (s_axi_rvalid && !$past(s_axi_rvalid)) read_is_answered_truly: assert (s_axi_rdata == $past(said)
         && s_axi_rresp == ($past(exists) ? 2'b00 : 2'b10));

@@ -89,10 +89,12 @@ module front_end_registers #(
   wire is_packet = aw_q >= PACKET && {22'd0, aw_q} < PACKET_END;
   wire is_writable = is_packet || aw_q == ERRORS || aw_q == IRQ_ENABLE || aw_q == WAIT_FOR || aw_q == PART_MASK || aw_q == PART_WRITE
     || aw_q == DOORBELL;
-  wire rings = write && aw_q == DOORBELL;
+  // Bytes without a strobe are not written: what is rung, or which partition is meant, must be.
+  wire rings = write && aw_q == DOORBELL && strobe_q[0];
   wire beat_lost = rings && free == 0;
   wire beat_comes = rings && free != 0;
-  wire partitions = write && aw_q == PART_WRITE;
+  wire partitions = write && aw_q == PART_WRITE && strobe_q[1:0] == 2'b11;
+  wire partition_half = aw_q == PART_WRITE && strobe_q[0] != strobe_q[1];
   wire partition_lost = partitions && part_valid_o;
 
   // What software is told.
@@ -141,7 +143,7 @@ module front_end_registers #(
         aw_full_q <= 1'b0;
         w_full_q <= 1'b0;
         s_axi_bvalid <= 1'b1;
-        s_axi_bresp <= is_writable && !beat_lost && !partition_lost ? OKAY : SLVERR;
+        s_axi_bresp <= is_writable && !beat_lost && !partition_lost && !partition_half ? OKAY : SLVERR;
         if (aw_q == IRQ_ENABLE && strobe_q[0]) enabled_q <= w_q[4:0];
         if (aw_q == IRQ_ENABLE && strobe_q[1]) reached_enabled_q <= w_q[8];
         if (aw_q == WAIT_FOR) wait_for_q <= (wait_for_q & ~strobes) | data;

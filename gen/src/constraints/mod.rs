@@ -243,6 +243,20 @@ pub enum Problem {
         /// Sites.
         sites: usize,
     },
+    /// An entry before it says where the port is.
+    PinTwice {
+        /// The port.
+        port: String,
+        /// That entry's line.
+        line: usize,
+    },
+    /// Another bit has the site.
+    SiteTaken {
+        /// The site.
+        site: String,
+        /// The port of that bit.
+        port: String,
+    },
     /// The library is not in the file.
     NoSuchLibrary {
         /// The name.
@@ -287,6 +301,15 @@ impl fmt::Display for Problem {
             }
             Self::Pins { port, width, sites } => {
                 write!(f, "has {sites} sites, but `{port}` is {width} wide: name one per bit, bit 0 first")
+            }
+            Self::PinTwice { port, line } => {
+                write!(
+                    f,
+                    "line {line} has sites for `{port}` already; leave one of the two out, or give both `blocks` that differ"
+                )
+            }
+            Self::SiteTaken { site, port } => {
+                write!(f, "`{site}` is a site of `{port}` already; give each bit a site of its own")
             }
             Self::NoSuchLibrary { library, possible } => {
                 let possible = possible.join(", ");
@@ -637,6 +660,8 @@ impl<'a> Resolver<'a, '_> {
         let mut pins: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for family in FPGAS {
             let Some(fpga) = constraints.fpgas.get(family) else { continue };
+            let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
+            let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
             for pin in &fpga.pins {
                 if !self.applies(&pin.blocks) {
                     continue;
@@ -648,6 +673,16 @@ impl<'a> Resolver<'a, '_> {
                         let problem =
                             Problem::Pins { port: port.name.clone(), width: port.width, sites: sites.len() };
                         self.errors.push(self.error(pin.sites.line, &pin.sites.field, problem));
+                    }
+                    if let Some(line) = lines.insert(&port.name, pin.port.line) {
+                        let problem = Problem::PinTwice { port: port.name.clone(), line };
+                        self.errors.push(self.error(pin.port.line, &pin.port.field, problem));
+                    }
+                    for site in sites {
+                        if let Some(other) = taken.insert(site, &port.name) {
+                            let problem = Problem::SiteTaken { site: site.clone(), port: other.into() };
+                            self.errors.push(self.error(pin.sites.line, &pin.sites.field, problem));
+                        }
                     }
                     pins.entry(family).or_default().push((port, sites.as_slice()));
                 }

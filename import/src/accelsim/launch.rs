@@ -17,6 +17,8 @@ pub(super) struct Launch {
     writes: Vec<Segment>,
     /// Bytes that are touched, where the segments have more.
     touched: Option<u64>,
+    /// There may be more of them.
+    unsure: bool,
 }
 
 impl Launch {
@@ -24,6 +26,7 @@ impl Launch {
         let (mut reads, mut writes) =
             (std::mem::take(&mut recorded.work.reads), std::mem::take(&mut recorded.work.writes));
         let touched = reads.bytes().saturating_add(writes.bytes());
+        let unsure = reads.is_coarse() || writes.is_coarse();
         let (writes, untouched) = writes.segments(most);
         if untouched > 0 {
             // What lies between keeps its value: it is read, too.
@@ -31,7 +34,7 @@ impl Launch {
         }
         let (reads, also_untouched) = reads.segments(most);
         let touched = (untouched + also_untouched > 0).then_some(touched);
-        Self { stream: recorded.stream, recorded, reads, writes, touched }
+        Self { stream: recorded.stream, recorded, reads, writes, touched, unsure }
     }
 
     /// Whether a trace can hold its segments.
@@ -43,7 +46,7 @@ impl Launch {
     }
 
     pub(super) fn kernel(self, index: u64, stream: u32, doubts: &mut Doubts) -> Kernel {
-        let Self { recorded, reads, writes, touched, .. } = self;
+        let Self { recorded, reads, writes, touched, unsure, .. } = self;
         let work = recorded.work;
         let name = demangled(&recorded.name);
         let regs =
@@ -56,6 +59,9 @@ impl Launch {
             || ![&work.unknown, &work.nowhere, &work.textures].iter().all(|counts| counts.is_empty())
         {
             est.extend(["r", "w"]);
+        }
+        if unsure {
+            est.push("bytes");
         }
         if cut || !work.unsized_tensor.is_empty() {
             est.push("flops");

@@ -16,6 +16,8 @@ pub(super) struct Ranges {
     pending: Vec<(u64, u64)>,
     /// Bytes that were added although nothing touches them.
     filled: u64,
+    /// Something of that may have been touched since.
+    coarse: bool,
 }
 
 impl Ranges {
@@ -30,6 +32,7 @@ impl Ranges {
             self.merge();
             if self.merged.len() > MOST {
                 self.fill(MOST / 2);
+                self.coarse = true;
             }
         }
     }
@@ -77,6 +80,11 @@ impl Ranges {
     pub(super) fn bytes(&mut self) -> u64 {
         self.merge();
         self.merged.iter().map(|(start, end)| end - start).sum::<u64>() - self.filled
+    }
+
+    /// Whether there were so many ranges that [`Ranges::bytes`] may be too few.
+    pub(super) fn is_coarse(&self) -> bool {
+        self.coarse
     }
 
     /// At most so many segments that cover the set, and how many bytes of them nothing touches.

@@ -473,8 +473,13 @@ impl<'a> Importer<'a> {
         let results = branch.output.iter().map(result).collect();
         // Another branch may use the names again.
         let nodes = branch.node.iter().flat_map(|node| &node.output);
-        for name in branch.initializer.iter().map(|constant| &constant.name).chain(nodes) {
+        let sparse = branch.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
+        let constants = branch.initializer.iter().chain(sparse).map(|constant| &constant.name);
+        for name in constants.chain(nodes) {
             self.values.remove(name.as_str());
+        }
+        for info in &branch.value_info {
+            self.declared.remove(info.name.as_str());
         }
         results
     }

@@ -33,7 +33,7 @@ impl Window {
         if ceil && places.checked_mul(stride)? >= size.checked_add(before)? {
             places -= 1;
         }
-        u64::try_from(places + 1).ok()
+        u64::try_from(places.checked_add(1)?).ok()
     }
 }
 

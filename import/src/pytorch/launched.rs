@@ -12,22 +12,24 @@ use crate::launch::{Access, Draft, Launched, Step};
 use std::collections::{HashMap, HashSet};
 use windlass_runtime::ktrace::KernelType;
 
-/// What the kernels of a stream, or those so far, have written: by memory, each write with its operator.
+/// What the kernels of a stream, or those so far, have written: by memory, each write with its operator, once.
 #[derive(Default)]
-struct Written(HashMap<usize, Vec<(usize, Access)>>);
+struct Written {
+    by_memory: HashMap<usize, Vec<(usize, Access)>>,
+    known: HashSet<(usize, Access)>,
+}
 
 impl Written {
     fn add(&mut self, node: usize, writes: &[Access]) {
         for access in writes {
-            let all = self.0.entry(access.memory).or_default();
-            if !all.contains(&(node, *access)) {
-                all.push((node, *access));
+            if self.known.insert((node, *access)) {
+                self.by_memory.entry(access.memory).or_default().push((node, *access));
             }
         }
     }
 
     fn of(&self, memory: usize) -> &[(usize, Access)] {
-        self.0.get(&memory).map_or(&[], Vec::as_slice)
+        self.by_memory.get(&memory).map_or(&[], Vec::as_slice)
     }
 }
 

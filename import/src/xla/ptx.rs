@@ -44,7 +44,8 @@ pub(super) fn shared<'a>(text: &'a str, kernels: &mut HashMap<&'a str, u64>) {
             for word in words(line) {
                 if let Some(bytes) = symbols.get(word).filter(|_| !used.contains(&word)) {
                     used.push(word);
-                    *kernels.entry(kernel).or_default() += bytes;
+                    let all: &mut u64 = kernels.entry(kernel).or_default();
+                    *all = all.saturating_add(*bytes);
                 }
             }
         }

@@ -323,7 +323,7 @@ impl<'a> Stream<'_, 'a> {
         let fusion = fusion.filter(|fusion| fusion.attributes.contains("kind=kInput"));
         let staged = fusion.and_then(|fusion| self.staged(fusion));
         if let Some(root) = staged.filter(|root| root.opcode == "transpose" && dynamic == 0) {
-            kernel.smem = TRANSPOSE_TILE * hlo::element_bytes(root.shape);
+            kernel.smem = hlo::element_bytes(root.shape).saturating_mul(TRANSPOSE_TILE);
         }
         if staged.is_some() || launch.smem.is_none() {
             kernel.est.push("smem".to_owned());

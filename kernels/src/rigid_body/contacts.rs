@@ -48,18 +48,27 @@ fn gap(a: &[f32; BODY], b: &[f32; BODY]) -> f32 {
     squares.sqrt() - a[6] - b[6]
 }
 
-/// Calls for each two rows whose extents in x, made larger by `margin` each, meet, until a call fails.
+/// Calls for each two rows whose extents along one axis, made larger by `margin` each, meet, until a call fails. The axis is the one along which
+/// the bodies are spread most, so that of a tower, too, few extents meet.
 fn each_near<E>(
     rows: &[f32],
     margin: impl Fn(&[f32; BODY]) -> f32,
     mut found: impl FnMut(usize, usize) -> Result<(), E>,
 ) -> Result<(), E> {
+    let bodies = rows.len() / BODY;
+    let spread = |axis: &usize| {
+        let places = (0..bodies).map(|row| body(rows, row)[*axis]);
+        let (least, most) =
+            places.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), at| (a.min(at), b.max(at)));
+        most - least
+    };
+    let axis = (0..3).max_by(|a, b| spread(a).total_cmp(&spread(b))).unwrap_or(0);
     let extent = |row: usize| {
         let body = body(rows, row);
         let reach = body[6] + margin(&body);
-        (body[0] - reach, body[0] + reach, row)
+        (body[axis] - reach, body[axis] + reach, row)
     };
-    let mut extents: Vec<_> = (0..rows.len() / BODY).map(extent).collect();
+    let mut extents: Vec<_> = (0..bodies).map(extent).collect();
     extents.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
     for (i, (_, end, a)) in extents.iter().enumerate() {
         for (_, _, b) in extents[i + 1..].iter().take_while(|next| next.0 <= *end) {

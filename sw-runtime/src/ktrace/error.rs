@@ -141,6 +141,21 @@ pub enum Problem {
         /// The line that it began in.
         line: u64,
     },
+    /// A `free` of another size than what was allocated.
+    #[error(
+        "{freed}, but line {line} allocates {} at {addr}; a `free` ends the whole allocation: leave out `n`, or give that",
+        counted(*bytes, "byte")
+    )]
+    FreedOtherwise {
+        /// What the `free` says.
+        freed: u64,
+        /// The address.
+        addr: u64,
+        /// Bytes of the allocation.
+        bytes: u64,
+        /// The line that it began in.
+        line: u64,
+    },
     /// A segment that leaves the address space.
     #[error(
         "{} at {addr} {} past 2^53 ({ADDRESS_LIMIT}); \

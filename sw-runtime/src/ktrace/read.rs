@@ -305,7 +305,9 @@ impl<R: BufRead> Reader<R> {
             "free" => {
                 let address = fields.integer("a").inspect_err(|_| self.live.lose())?;
                 // Recorders often leave out the size of what they free: the allocation says it.
-                Event::Free(fields.allocation(self.live.free(address))?)
+                let freed = fields.present("n").and_then(Value::as_u64);
+                let bytes = self.live.free(address, freed)?;
+                Event::Free(fields.allocation(bytes)?)
             }
             "sync" => Event::Sync { why: fields.string("why")? },
             _ => return Ok(None),
@@ -462,10 +464,16 @@ impl Live {
         Err((Some("a".to_owned()), Problem::StillAllocated { addr, bytes, line }))
     }
 
-    /// It ends; how many bytes it had.
-    pub fn free(&mut self, addr: u64) -> Option<u64> {
-        let live = self.allocations.remove(&addr).map(|(bytes, _)| bytes);
-        live.or_else(|| self.others.remove(&addr)).or(self.lost.then_some(0))
+    /// It ends; how many bytes it had. What this run began has as many as the `free` says, where it says that.
+    pub fn free(&mut self, addr: u64, freed: Option<u64>) -> Result<Option<u64>, Fault> {
+        let begun = self.allocations.remove(&addr);
+        if let (Some((bytes, line)), Some(freed)) = (begun, freed.filter(|_| !self.lost))
+            && freed != bytes
+        {
+            return Err((Some("n".to_owned()), Problem::FreedOtherwise { freed, addr, bytes, line }));
+        }
+        let live = begun.map(|(bytes, _)| bytes);
+        Ok(live.or_else(|| self.others.remove(&addr)).or(self.lost.then_some(0)))
     }
 }
 

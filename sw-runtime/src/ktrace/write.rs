@@ -242,7 +242,9 @@ impl<W: Write> Writer<W> {
             Event::Alloc(segment) => {
                 self.live.alloc(*segment, self.line + 1).map_err(|fault| self.located(fault))?
             }
-            Event::Free(segment) => _ = self.live.free(segment.addr),
+            Event::Free(Segment { addr, bytes }) => {
+                self.live.free(*addr, Some(*bytes)).map(drop).map_err(|fault| self.located(fault))?
+            }
             _ => {}
         }
         self.line(&line)?;

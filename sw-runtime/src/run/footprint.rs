@@ -279,12 +279,13 @@ fn union(spans: &[Span]) -> Vec<Span> {
     union
 }
 
-/// `spans` cut where `other` begins and ends, each part with whether `other` has it.
+/// `spans` cut where `other` (ascending, and none touches another) begins and ends, each part with whether `other` has it.
 fn split(spans: &[Span], other: &[Span]) -> Vec<(Span, bool)> {
     let mut parts = Vec::new();
     for span in spans {
         let mut at = span.start;
-        for o in other.iter().filter(|o| o.start < span.end && span.start < o.end) {
+        let first = other.partition_point(|o| o.end <= span.start);
+        for o in other[first..].iter().take_while(|o| o.start < span.end) {
             let (start, end) = (o.start.max(span.start), o.end.min(span.end));
             if at < start {
                 parts.push((Span { start: at, end: start }, false));

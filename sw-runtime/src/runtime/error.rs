@@ -101,7 +101,10 @@ pub enum Error {
         block: [u32; 3],
     },
     /// A buffer of nothing, or larger than memory is.
-    #[error("a buffer of {elements} elements of {element}; choose at least 1, and less than 2^53 bytes")]
+    #[error(
+        "a buffer of {elements} elements of {element}; choose at least 1, and at most {} bytes",
+        super::MAX_BUFFER_BYTES
+    )]
     BufferSize {
         /// What was asked.
         elements: usize,

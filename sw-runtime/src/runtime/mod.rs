@@ -354,6 +354,9 @@ impl Builder {
 const FIRST_ADDRESS: u64 = 1 << 20;
 const ALIGNMENT: u64 = 256;
 
+/// Bytes of a buffer at most: its addresses in a recording are below 2^53.
+pub const MAX_BUFFER_BYTES: u64 = ADDRESS_LIMIT - ALIGNMENT - FIRST_ADDRESS;
+
 /// Numbers for runtimes and for buffers, so that one runtime's handles mean nothing to another. From 1: a handle that C has set to zero is
 /// not one.
 static RUNTIMES: AtomicU32 = AtomicU32::new(1);
@@ -537,9 +540,8 @@ impl Runtime {
     ) -> Result<Buffer<T>, Error> {
         let element = T::KIND;
         self.make_room()?;
-        let most = ADDRESS_LIMIT - ALIGNMENT - FIRST_ADDRESS;
         let bytes = (elements as u64).checked_mul(element.bytes() as u64);
-        let Some(bytes) = bytes.filter(|bytes| (1..=most).contains(bytes)) else {
+        let Some(bytes) = bytes.filter(|bytes| (1..=MAX_BUFFER_BYTES).contains(bytes)) else {
             return Err(Error::BufferSize { elements, element });
         };
         let address = if self.record { self.next_address } else { 0 };

@@ -291,11 +291,16 @@ module front_end_properties #(
     reaches_retirement: cover (|retires & grid == 2);
     reaches_marker: cover (|retires & grid == 0);
     reaches_freed: cover (b_waits_for_a & a_done & b_goes);
-    reaches_a_partition: cover (|(goes & ~stands) & outside & part == k & w < S);
     reaches_out_of_order: cover (a & ~a_done & b & b_goes & placed == 0 & ~|goes);
   end
   generate
-    if (C > 1) begin : both_types
+    if (S > 1) begin : a_partition
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_a_partition: cover (|(goes & ~stands) & outside & part == k & w < S);
+      end
+    end
+    if (C > 1 && (S > 1 || CTAS > 1 && WARPS > 1 && REGS > 1)) begin : both_types
       always @* if (on) begin
         // States that there are at such sizes only.
         reaches_both_types: cover (cta_valid_o[0] & cta_valid_o[P*(C-1)]);

@@ -163,23 +163,35 @@ module sm_occupancy_properties #(
     // Something would be placed before the array knows what is free.
     nothing_fits_after_reset: assert (age >= 4 | ~|fits);
   end
+  // An SM may have room for one CTA only.
+  localparam SEVERAL = CTAS > 1 && WARPS > 1 && REGS > 1;
   always @* if (on) begin
     // States without which a proof would say little.
-    reaches_full: cover (warps == WARPS & ctas > 1);
-    reaches_end: cover (ends & ctas > 1);
     reaches_again: cover (ctas == 0 & quiet < 4 & |fits);
   end
   generate
+    if (SEVERAL) begin : several_on_one
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_full: cover (warps == WARPS & ctas > 1);
+        reaches_end: cover (ends & ctas > 1);
+      end
+    end
     if (HOLDS) begin : an_end_while_it_stands
       always @* if (on) begin
         // States that there are at such sizes only.
         reaches_an_end_while_it_stands: cover (!steps & ends);
       end
     end
-    if (Q > 1) begin : both_on_one
+    if (Q > 1 && SEVERAL) begin : both_on_one
       always @* if (on) begin
         // States that there are at such sizes only.
         reaches_both_on_one: cover (&placed);
+      end
+    end
+    if (Q > 1) begin : both_want_one
+      always @* if (on) begin
+        // States that there are at such sizes only.
         reaches_contested: cover (settled & contested);
       end
     end
