@@ -300,7 +300,7 @@ fn marks(_: u64) {
 
 fn memory(_: u64) {
     // SAFETY: functions of the driver by their types.
-    let (allocate, free) = unsafe {
+    let (allocate, free, push, pop, primary) = unsafe {
         let library = driver();
         let push: Symbol<'_, unsafe extern "C" fn(*mut c_void) -> c_int> =
             library.get(b"cuCtxPushCurrent_v2\0").unwrap();
@@ -309,10 +309,12 @@ fn memory(_: u64) {
         let allocate: Symbol<'_, unsafe extern "C" fn(*mut u64, usize) -> c_int> =
             library.get(b"cuMemAlloc_v2\0").unwrap();
         let free: Symbol<'_, unsafe extern "C" fn(u64) -> c_int> = library.get(b"cuMemFree_v2\0").unwrap();
+        let pop: Symbol<'_, unsafe extern "C" fn(*mut *mut c_void) -> c_int> =
+            library.get(b"cuCtxPopCurrent_v2\0").unwrap();
         let mut primary = std::ptr::null_mut();
         assert_eq!(retain(&mut primary, 0), 0);
         assert_eq!(push(primary), 0);
-        (allocate, free)
+        (allocate, free, push, pop, primary)
     };
     let mut address = 0;
     // SAFETY: the primary context is current.
@@ -323,6 +325,15 @@ fn memory(_: u64) {
     let refused = unsafe { own.import(first, WORDS, ()) }.unwrap_err().to_string();
     assert!(refused.contains("another context") && refused.contains("Cuda::primary"), "{refused}");
     drop(own);
+    // One that was never used leaves this thread its context, too.
+    drop(cuda(2));
+    let mut left = std::ptr::null_mut();
+    // SAFETY: the out parameter is a local; what is popped is pushed again.
+    unsafe {
+        assert_eq!(pop(&mut left), 0);
+        assert_eq!(push(left), 0);
+    }
+    assert_eq!(left, primary);
     let mut rt = runtime(Cuda::primary(0, 2).unwrap(), 32, 0);
     // SAFETY: refused, all three.
     let refused = unsafe {

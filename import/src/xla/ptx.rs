@@ -84,6 +84,11 @@ mod tests {
         assert_eq!(kernels["input_transpose_fusion"], 4224);
         assert_eq!(kernels["both"], 4224 + 64);
         assert_eq!(kernels["dynamic"], 0);
+        // No kernel has as much; a text may say so.
+        let huge = text.replace("[4224]", "[18446744073709551615]");
+        let mut kernels = HashMap::new();
+        shared(&huge, &mut kernels);
+        assert_eq!(kernels["both"], u64::MAX);
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
             shared(&text[..end], &mut HashMap::new());
         }

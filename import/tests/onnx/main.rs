@@ -252,8 +252,16 @@ fn a_branch_is_taken_where_its_condition_is_known() {
     let branch = |name: &str, nodes: Vec<NodeProto>| {
         let output =
             vec![ValueInfoProto { name: nodes.last().expect("one").output[0].clone(), r#type: None }];
-        let g = Some(Box::new(GraphProto { node: nodes, output, ..Default::default() }));
-        AttributeProto { name: name.to_owned(), g, ..Default::default() }
+        // Each branch has one of that name.
+        let values = Some(TensorProto {
+            name: "sparse".into(),
+            data_type: FLOAT,
+            dims: vec![1],
+            ..Default::default()
+        });
+        let sparse = SparseTensorProto { values, dims: vec![9], ..Default::default() };
+        let g = GraphProto { node: nodes, output, sparse_initializer: vec![sparse], ..Default::default() };
+        AttributeProto { name: name.to_owned(), g: Some(Box::new(g)), ..Default::default() }
     };
     let import = |condition: &str, width: &str| {
         let squeeze = vec![
