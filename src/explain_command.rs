@@ -18,7 +18,7 @@ pub struct ExplainArgs {
     /// Index of the kernel in its run, from 0; can be given several times
     #[arg(long, value_name = "N", required = true)]
     kernel: Vec<u64>,
-    /// Number of the run [default: the first]
+    /// Number of the run, of several the first that has kernels [default: the first run]
     #[arg(long, value_name = "N")]
     run: Option<u64>,
     /// SMs of the GPU, if no durations were measured [default: those that the trace names, else those of the GPU that it names, else

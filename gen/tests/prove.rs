@@ -146,6 +146,9 @@ fn sm_array_and_arbiters() {
     proved(spec("sm_partitions", |r| r.arbiter = ArbiterKind::Single), &options(1, 10));
     proved(spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 }), &options(1, 10));
     proved(spec("cta_arbiter_single", |_| {}), &options(8, 10));
+    // Where one CTA fills an SM, there are fewer states to be reached.
+    let limits = SmLimits::new(1, 1, 1, 1).expect("limits");
+    proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (3, limits)), &options(2, 12));
 }
 
 /// The same where the SMs stand still while nothing is asked of them.

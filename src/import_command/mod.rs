@@ -65,10 +65,10 @@ struct ByRules {
     #[command(flatten)]
     to: Destination,
     /// Device profile of the GPU that the trace is for; its number of SMs decides the tiles of matrix products [default: the GPU of a
-    /// recorded profile, else none]
+    /// recorded profile; for a model without one, a GPU that is assumed to have 46 SMs]
     #[arg(long, value_name = "NAME")]
     gpu: Option<String>,
-    /// Give every tensor addresses of its own, instead of those of a profile or of an emulated caching allocator
+    /// Give every tensor addresses of its own, instead of those of a recorded profile, or of an emulated caching allocator
     #[arg(long)]
     no_reuse: bool,
     /// Let matrix products in single precision use tensor cores, as with torch.backends.cuda.matmul.allow_tf32

@@ -62,6 +62,14 @@ fn of_run(trace: &Trace, run: Option<u64>, k: u64) -> Explanation {
 }
 
 #[test]
+fn of_runs_with_one_number_the_one_with_kernels_is_meant() {
+    let one = || Event::Kernel(kernel(&[], &[(0, 8)]));
+    let trace = trace(vec![(0, vec![one()]), (5, vec![]), (5, vec![one()])]);
+    assert_eq!(of_run(&trace, Some(5), 0).run, 5);
+    assert!(matches!(History::of_run(&trace, Some(6)), Err(ExplainError::NoRun { run: 6, .. })));
+}
+
+#[test]
 fn each_class_is_told_with_the_bytes_that_both_touch() {
     for (class, earlier, later) in [
         (Class::Raw, kernel(&[], &[(0, 8)]), kernel(&[(4, 8)], &[])),

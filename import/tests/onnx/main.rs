@@ -259,7 +259,7 @@ fn a_branch_is_taken_where_its_condition_is_known() {
             dims: vec![1],
             ..Default::default()
         });
-        let sparse = SparseTensorProto { values, dims: vec![9], ..Default::default() };
+        let sparse = SparseTensorProto { values, dims: vec![9] };
         let g = GraphProto { node: nodes, output, sparse_initializer: vec![sparse], ..Default::default() };
         AttributeProto { name: name.to_owned(), g: Some(Box::new(g)), ..Default::default() }
     };

@@ -149,10 +149,14 @@ impl<'a> History<'a> {
     /// # Errors
     /// [`ExplainError::NoRun`], [`ExplainError::Empty`].
     pub fn of_run(trace: &'a Trace, run: Option<u64>) -> Result<Self, ExplainError> {
-        let mut runs = trace.runs.iter();
+        // Of several with one number, one without a kernel is not meant.
+        let numbered = |number| trace.runs.iter().enumerate().filter(move |(_, run)| run.number == number);
         let Some(place) = (match run {
-            None => runs.next().map(|_| 0),
-            Some(number) => runs.position(|r| r.number == number),
+            None => trace.runs.first().map(|_| 0),
+            Some(number) => {
+                let with_kernels = numbered(number).find(|(_, run)| run.kernels().next().is_some());
+                with_kernels.or_else(|| numbered(number).next()).map(|(place, _)| place)
+            }
         }) else {
             return Err(match run {
                 Some(run) if !trace.runs.is_empty() => {
