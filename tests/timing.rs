@@ -233,7 +233,7 @@ fn large(arbiter: ArbiterKind) -> Request {
 /// What most tests measure: the golden model at the size of the targets, whose Verilog takes long to build, and Verilog with few slots, as
 /// tests/lockstep.rs holds equal to the model.
 fn front_ends(arbiter: ArbiterKind) -> [FrontEnd; 2] {
-    let small = Request { slots: 8, sms: 14, arbiter, ..Request::default() };
+    let small = Request { slots: 8, sms: 36, arbiter, ..Request::default() };
     [FrontEnd::of(large(arbiter), BlockSpec::model), FrontEnd::new(small)]
 }
 
