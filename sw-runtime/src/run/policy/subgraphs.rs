@@ -259,8 +259,8 @@ impl Run<'_> {
             let share = if ns > 0.0 { (f64::from(area) / ns) as f32 } else { 0.0 };
             let estimate = Estimate { ns: ns as f32, share };
             let upstream = self.upstream(|node| chosen[node] == stream);
-            // Without one, kernels would be lost.
-            let slot = self.free.pop().expect("a slot per stream and stretch, and an old one per stream: one is free");
+            // One per stream and stretch at most, and an old one per stream: without one, kernels would be lost.
+            let slot = self.free.pop().expect("a slot is free");
             let name = (self.next, slot);
             self.next += 1;
             let planned = self.planner.plan(name, &upstream, estimate, Some(stream), &mut self.planned);
